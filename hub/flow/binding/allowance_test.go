@@ -29,8 +29,8 @@ func (w *world) mayUse(t *testing.T, text string) {
 	})
 }
 
-// whatANamespaceMayNotUse covers bindings that users write directly, and objects that another namespace needs.
-func whatANamespaceMayNotUse(t *testing.T, s *stage) {
+// forbiddenClusters covers bindings that users write directly, and objects that another namespace needs.
+func forbiddenClusters(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)
 	// The namespace says so from the beginning: the stage never sees it without that.

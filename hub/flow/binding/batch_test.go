@@ -24,14 +24,14 @@ func TestInBatches(t *testing.T) {
 		do        func(int) error
 		wantTried int
 	}{
-		"nothing to do":                            {0, fail(-1, nil), 0},
-		"all succeed":                              {100, fail(-1, nil), 100},
-		"the first batch is tried as a whole":      {100, fail(0, errFatal), firstBatch},
-		"the batch of the one that fails ends":     {100, fail(4, errFatal), 4 + 8},
-		"batches grow up to the limit":             {1000, fail(64, errFatal), 4 + 8 + 16 + 32 + maxBatch},
-		"an error of one alone does not stop":      {100, fail(0, errOwn), 100},
-		"the last fails":                           {3, fail(2, errFatal), 3},
-		"a batch is not larger than what is there": {2, fail(-1, nil), 2},
+		"nothing to do":                                  {0, fail(-1, nil), 0},
+		"all succeed":                                    {100, fail(-1, nil), 100},
+		"the first batch is tried as a whole":            {100, fail(0, errFatal), firstBatch},
+		"the batch of the failing item is completed":     {100, fail(4, errFatal), 4 + 8},
+		"batches grow up to the limit":                   {1000, fail(64, errFatal), 4 + 8 + 16 + 32 + maxBatch},
+		"an error that affects one item does not stop":   {100, fail(0, errOwn), 100},
+		"the last fails":                                 {3, fail(2, errFatal), 3},
+		"a batch is not larger than the number of items": {2, fail(-1, nil), 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-// TestWhatWasBoundedIsForgottenWithItsNamespace deletes a namespace that had a quota and has no bindings any more.
-func TestWhatWasBoundedIsForgottenWithItsNamespace(t *testing.T) {
+// TestBoundsAreForgottenWithNamespace deletes a namespace that had a quota and has no bindings any more.
+func TestBoundsAreForgottenWithNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := &reconciler{}

@@ -17,8 +17,8 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// TestNothingIsDeletedOnTheWordOfAnOldCache checks that the binding is read live before a Work is deleted.
-func TestNothingIsDeletedOnTheWordOfAnOldCache(t *testing.T) {
+// TestDeletionIsConfirmedLive checks that the binding is read live before a Work is deleted.
+func TestDeletionIsConfirmedLive(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()

@@ -61,27 +61,27 @@ func aBindingMadeByHand(t *testing.T, s *stage) {
 func TestStage(t *testing.T) {
 	s := start(t)
 	for name, test := range map[string]func(*testing.T, *stage){
-		"every target gets a Work":                         everyTargetGetsAWork,
-		"what others do to a Work is put right":            whatOthersDoToAWorkIsPutRight,
-		"override policies are followed":                   overridePolicies,
-		"one cluster that cannot be served harms no other": oneClusterThatCannotBeServed,
-		"the name of a Work is taken":                      theNameOfAWorkIsTaken,
-		"a part of a quota is no binding's":                aPartOfAQuota,
-		"cluster-scoped templates are rendered too":        clusterScopedTemplates,
-		"what is missing deletes nothing":                  whatIsMissingDeletesNothing,
-		"other namespaces' objects stay where they are":    otherNamespacesObjects,
-		"a copied binding deletes no Works of the first":   aCopiedBinding,
-		"no Work is made where the namespace may not be":   whatANamespaceMayNotUse,
-		"rules that do not answer are asked again":         rulesThatDoNotAnswer,
-		"a binding that somebody made by hand is rendered": aBindingMadeByHand,
-		"a Work says why it is deleted":                    aWorkSaysWhyItIsDeleted,
-		"what is to stay in the members stays":             whatIsToStayStays,
-		"so does what its policy says is to stay by now":   whatItsPolicyPreservesByNowStays,
-		"and what a workload needs that has such a policy": whatAWorkloadNeedsStaysAsItsPolicySaysByNow,
-		"what is to stay in some of them stays there":      whatIsToStaySomewhereStaysThere,
-		"what others delete comes again":                   whatOthersDeleteComesAgain,
-		"an execution namespace that went comes again":     anExecutionNamespaceThatWent,
-		"a quota that bounds nothing more is gone by":      aQuotaThatBoundsNothingMore,
+		"every target gets a Work":                                       everyTargetGetsAWork,
+		"changes of a Work by others are corrected":                      changesByOthersAreCorrected,
+		"override policies are applied":                                  overridePolicies,
+		"a cluster that cannot be served does not affect others":         oneClusterThatCannotBeServed,
+		"the name of a Work is taken":                                    theNameOfAWorkIsTaken,
+		"the Work of a quota part is not touched":                        aPartOfAQuota,
+		"cluster-scoped templates are rendered":                          clusterScopedTemplates,
+		"missing objects delete nothing":                                 missingObjectsDeleteNothing,
+		"a binding does not render objects of other namespaces":          otherNamespacesObjects,
+		"a copied binding does not delete the original's Works":          aCopiedBinding,
+		"no Work is created in a cluster that the namespace may not use": forbiddenClusters,
+		"rules that do not answer are retried":                           rulesThatDoNotAnswer,
+		"a binding that was created by hand is rendered":                 aBindingMadeByHand,
+		"a Work says why it is deleted":                                  deletionIntents,
+		"preserved objects stay in the members":                          preservedObjectsStay,
+		"objects stay if the live policy preserves them":                 livePolicyPreserves,
+		"dependencies stay if the workload's live policy preserves them": livePolicyPreservesDependencies,
+		"objects preserved in some clusters stay there":                  preservedInSomeClusters,
+		"Works that others deleted are created again":                    deletedWorksAreCreatedAgain,
+		"Works are created again in a new execution namespace":           newExecutionNamespace,
+		"a quota that bounds fewer resources is followed":                quotaThatBoundsLess,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +152,7 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	g.Expect(strings.Join(w.told("web"), "\n")).NotTo(ContainSubstring("Warning"))
 }
 
-func whatOthersDoToAWorkIsPutRight(t *testing.T, s *stage) {
+func changesByOthersAreCorrected(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")
 	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
@@ -385,7 +385,7 @@ func aCopiedBinding(t *testing.T, s *stage) {
 	g.Consistently(func() []string { return w.works(t, "first-") }, "300ms", stagetest.Poll).Should(Equal([]string{"a"}))
 }
 
-func whatIsMissingDeletesNothing(t *testing.T, s *stage) {
+func missingObjectsDeleteNothing(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	template := builder.MakeConfigMap(w.namespace, "settings").Obj()
@@ -397,7 +397,7 @@ func whatIsMissingDeletesNothing(t *testing.T, s *stage) {
 	g.Consistently(func() []string { return w.works(t, "settings-") }, stagetest.Quiet, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 }
 
-func TestRegisterSaysWhatIsMissing(t *testing.T) {
+func TestRegisterNamesMissingDeps(t *testing.T) {
 	t.Parallel()
 	NewWithT(t).Expect(binding.Register(nil, binding.Deps{})).NotTo(Succeed())
 }

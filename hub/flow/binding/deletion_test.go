@@ -26,7 +26,7 @@ import (
 // errStopped simulates that the hub is killed before a request.
 var errStopped = errors.New("the hub was stopped")
 
-func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
+func deletionIntents(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b", "c")
 	template := builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
@@ -61,7 +61,7 @@ func aWorkSaysWhyItIsDeleted(t *testing.T, s *stage) {
 	g.Expect(w.work(t, "c", template).DeletionTimestamp).To(BeNil())
 }
 
-func whatIsToStayStays(t *testing.T, s *stage) {
+func preservedObjectsStay(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b", "c")
 	template := builder.MakeDeployment(w.namespace, "web").Replicas(1).Obj()
@@ -97,8 +97,8 @@ func whatIsToStayStays(t *testing.T, s *stage) {
 	g.Eventually(stays("b"), stagetest.Timeout, stagetest.Poll).Should(Succeed())
 }
 
-// whatItsPolicyPreservesByNowStays edits the policy and deletes the template before the detector has written the edit on the binding.
-func whatItsPolicyPreservesByNowStays(t *testing.T, s *stage) {
+// livePolicyPreserves edits the policy and deletes the template before the detector has written the edit on the binding.
+func livePolicyPreserves(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")
 	for name, tc := range map[string]struct {
@@ -128,9 +128,9 @@ func whatItsPolicyPreservesByNowStays(t *testing.T, s *stage) {
 	}
 }
 
-// whatAWorkloadNeedsStaysAsItsPolicySaysByNow edits the policy and deletes the dependency before the edit is written on the dependency's
+// livePolicyPreservesDependencies edits the policy and deletes the dependency before the edit is written on the dependency's
 // binding.
-func whatAWorkloadNeedsStaysAsItsPolicySaysByNow(t *testing.T, s *stage) {
+func livePolicyPreservesDependencies(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	bank := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-bank"}}
@@ -183,7 +183,7 @@ func whatAWorkloadNeedsStaysAsItsPolicySaysByNow(t *testing.T, s *stage) {
 	}
 }
 
-func whatIsToStaySomewhereStaysThere(t *testing.T, s *stage) {
+func preservedInSomeClusters(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b", "c")
 	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
@@ -207,7 +207,7 @@ func whatIsToStaySomewhereStaysThere(t *testing.T, s *stage) {
 	g.Expect(preserved("a")).To(HaveValue(BeTrue()))
 }
 
-func whatOthersDeleteComesAgain(t *testing.T, s *stage) {
+func deletedWorksAreCreatedAgain(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")
 	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()
@@ -230,9 +230,9 @@ func whatOthersDeleteComesAgain(t *testing.T, s *stage) {
 	g.Eventually(func() string { return w.intent(t, "a", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
 }
 
-// anExecutionNamespaceThatWent does what the API server and then the cluster stage do when an execution namespace is deleted: it deletes
+// newExecutionNamespace does what the API server and then the cluster stage do when an execution namespace is deleted: it deletes
 // the Works, removes their finalizers, and creates the namespace again.
-func anExecutionNamespaceThatWent(t *testing.T, s *stage) {
+func newExecutionNamespace(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")
 	template := builder.MakeConfigMap(w.namespace, "settings", "color", "blue").Obj()

@@ -14,7 +14,7 @@ import (
 )
 
 // A policy that names several objects is meant for those that have the fields that it changes.
-func TestAnOverrideWithoutEffectIsAMistakeOnlyIfItsPolicyNamesNothingElse(t *testing.T) {
+func TestIsOnlyNamed(t *testing.T) {
 	t.Parallel()
 	named := func(namespace, name string) policyv1alpha1.ResourceSelector {
 		return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
@@ -25,13 +25,13 @@ func TestAnOverrideWithoutEffectIsAMistakeOnlyIfItsPolicyNamesNothingElse(t *tes
 		selectors                     selectors
 		mistakeOfCluster, mistakeOfNS bool
 	}{
-		"it names the template":                      {selectors{named("", "web")}, false, true},
-		"it names the template with its namespace":   {selectors{named("shop", "web")}, true, true},
-		"it names it twice":                          {selectors{named("shop", "web"), named("shop", "web")}, true, true},
-		"it names another one as well":               {selectors{named("shop", "web"), named("shop", "worker")}, false, false},
-		"it names one of another namespace as well":  {selectors{named("shop", "web"), named("lab", "web")}, false, false},
-		"it selects all of the kind beside the name": {selectors{named("shop", "web"), named("shop", "")}, false, false},
-		"it selects everything":                      {nil, false, false},
+		"the policy names the template":                           {selectors{named("", "web")}, false, true},
+		"the policy names the template with its namespace":        {selectors{named("shop", "web")}, true, true},
+		"the policy names the template twice":                     {selectors{named("shop", "web"), named("shop", "web")}, true, true},
+		"the policy names another object as well":                 {selectors{named("shop", "web"), named("shop", "worker")}, false, false},
+		"the policy names an object of another namespace as well": {selectors{named("shop", "web"), named("lab", "web")}, false, false},
+		"the policy also selects all objects of the kind":         {selectors{named("shop", "web"), named("shop", "")}, false, false},
+		"the policy selects everything":                           {nil, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

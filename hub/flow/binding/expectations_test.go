@@ -41,7 +41,7 @@ func latest(e *expectations, cached ...*workv1alpha1.Work) []string {
 	return out
 }
 
-func TestAWriteIsKnownUntilTheCacheShowsIt(t *testing.T) {
+func TestWriteIsPendingUntilCached(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -59,7 +59,7 @@ func TestAWriteIsKnownUntilTheCacheShowsIt(t *testing.T) {
 	g.Expect(e.byBinding).To(BeEmpty())
 }
 
-func TestAWriteThatTheWatchShowsFirst(t *testing.T) {
+func TestWriteSeenBeforeResponse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -69,7 +69,7 @@ func TestAWriteThatTheWatchShowsFirst(t *testing.T) {
 	g.Expect(e.works).To(BeEmpty(), "the cache has it already")
 }
 
-func TestTheWriteOfAnotherIsNews(t *testing.T) {
+func TestForeignWriteIsReported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -84,7 +84,7 @@ func TestTheWriteOfAnotherIsNews(t *testing.T) {
 	g.Expect(e.pending(id).suspect).To(BeEmpty(), "now it is as rendered")
 }
 
-func TestAWriteThatFailedIsNotExpected(t *testing.T) {
+func TestFailedWriteIsNotExpected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -94,7 +94,7 @@ func TestAWriteThatFailedIsNotExpected(t *testing.T) {
 	g.Expect(e.observe(version("5", "h"), false)).To(BeFalse(), "it was done after all: look at it")
 }
 
-func TestADeletionIsKnownUntilTheWatchShowsIt(t *testing.T) {
+func TestDeletionIsPendingUntilSeen(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -120,7 +120,7 @@ func TestADeletionIsKnownUntilTheWatchShowsIt(t *testing.T) {
 }
 
 // The watch shows the Work again only after its deletion was withdrawn, and missed the events in between.
-func TestADeletionThatIsTakenBackIsForgotten(t *testing.T) {
+func TestWithdrawnDeletionIsForgotten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -138,7 +138,7 @@ func TestADeletionThatIsTakenBackIsForgotten(t *testing.T) {
 	g.Expect(e.observe(withdrawn, false)).To(BeFalse(), "the binding is looked at again")
 }
 
-func TestTheCacheIsBelievedAfterAWhile(t *testing.T) {
+func TestExpectationsTimeOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, c := makeExpectations()
@@ -151,7 +151,7 @@ func TestTheCacheIsBelievedAfterAWhile(t *testing.T) {
 	g.Expect(e.works).To(BeEmpty())
 }
 
-func TestBindingsAreKeptApart(t *testing.T) {
+func TestExpectationsAreKeptPerBinding(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()

@@ -8,9 +8,9 @@ import (
 	workv1alpha1 "fairlead.dev/common/api/work/v1alpha1"
 )
 
-// BenchmarkALargeBinding measures the memory in use while an object of a megabyte is created in a thousand clusters, after garbage
+// BenchmarkLargeBinding measures the memory in use while an object of a megabyte is created in a thousand clusters, after garbage
 // collection. The memory for requests, which are not sent here, comes on top.
-func BenchmarkALargeBinding(b *testing.B) {
+func BenchmarkLargeBinding(b *testing.B) {
 	const every = 100
 	var created atomic.Int64
 	var peak atomic.Uint64

@@ -18,8 +18,8 @@ import (
 	"fairlead.dev/hub/flow/binding/fanout"
 )
 
-// TestWhatGoesThoughNothingNewIsMade moves an application from edge-1 to edge-2 while no Works are created.
-func TestWhatGoesThoughNothingNewIsMade(t *testing.T) {
+// TestKeepUnreplaced moves an application from edge-1 to edge-2 while no Works are created.
+func TestKeepUnreplaced(t *testing.T) {
 	t.Parallel()
 	cluster := func(name string) *clusterv1alpha1.Cluster {
 		return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"cluster": name}}}
@@ -37,15 +37,15 @@ func TestWhatGoesThoughNothingNewIsMade(t *testing.T) {
 		terminating bool
 		want        bool
 	}{
-		"a move stays":                                {intent: contract.DeletionMoved},
-		"a move goes once it has arrived":             {intent: contract.DeletionMoved, live: []*workv1alpha1.Work{arrived}, want: true},
-		"a move goes once edits are sent":             {intent: contract.DeletionMoved, proceeds: true, want: true},
-		"a move stays in a namespace that is deleted": {intent: contract.DeletionMoved, proceeds: true, terminating: true},
-		"an eviction goes":                            {intent: contract.DeletionEvicted, want: true},
-		"what leaves with its cluster goes":           {intent: contract.DeletionClusterLeft, want: true},
-		"a move out of a refused cluster goes":        {intent: contract.DeletionMoved, mayUse: "cluster=edge-2", want: true},
-		"a move out of one that may be used stays":    {intent: contract.DeletionMoved, mayUse: "cluster in (edge-1, edge-2)"},
-		"a move stays where all clusters are refused": {intent: contract.DeletionMoved, mayUse: "cluster=nowhere"},
+		"a move waits": {intent: contract.DeletionMoved},
+		"a move proceeds once the new Work exists":          {intent: contract.DeletionMoved, live: []*workv1alpha1.Work{arrived}, want: true},
+		"a move proceeds once edits are sent":               {intent: contract.DeletionMoved, proceeds: true, want: true},
+		"a move waits in a namespace that is being deleted": {intent: contract.DeletionMoved, proceeds: true, terminating: true},
+		"an eviction proceeds":                              {intent: contract.DeletionEvicted, want: true},
+		"a deletion with the cluster proceeds":              {intent: contract.DeletionClusterLeft, want: true},
+		"a move out of a refused cluster proceeds":          {intent: contract.DeletionMoved, mayUse: "cluster=edge-2", want: true},
+		"a move out of an allowed cluster waits":            {intent: contract.DeletionMoved, mayUse: "cluster in (edge-1, edge-2)"},
+		"a move waits if all clusters are refused":          {intent: contract.DeletionMoved, mayUse: "cluster=nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

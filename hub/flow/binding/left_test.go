@@ -62,7 +62,7 @@ func carrying(id string) *workv1alpha1.Work {
 	return w
 }
 
-func TestAStrayWaitsWhileItsTemplateMayGetABinding(t *testing.T) {
+func TestStrayWaitsWhileTemplateMayGetBinding(t *testing.T) {
 	t.Parallel()
 	configMaps := schema.GroupResource{Resource: "configmaps"}
 	template := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}}
@@ -87,14 +87,14 @@ func TestAStrayWaitsWhileItsTemplateMayGetABinding(t *testing.T) {
 		many   bool
 		want   fate
 	}{
-		"its template is gone":                     {want: strayGoes, there: []client.Object{workload("ConfigMap")}},
-		"its kind is not served":                   {want: strayWaits, answer: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", configMaps, "", "404 page not found", 0, true)},
-		"its kind is not known":                    {want: strayWaits, answer: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ConfigMap"}}},
-		"a workload needs it":                      {want: strayWaits, there: []client.Object{template, workload("ConfigMap")}},
-		"the workload needs something else now":    {want: strayGoes, there: []client.Object{template, workload("Secret")}},
-		"the workload is gone":                     {want: strayGoes, there: []client.Object{template}},
-		"something that is not named needs it":     {want: strayWaits, there: []client.Object{template}, many: true},
-		"nothing that is not named has it, either": {want: strayGoes, many: true},
+		"the template is gone":                                   {want: strayGoes, there: []client.Object{workload("ConfigMap")}},
+		"the kind is not served":                                 {want: strayWaits, answer: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", configMaps, "", "404 page not found", 0, true)},
+		"the kind is not known":                                  {want: strayWaits, answer: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ConfigMap"}}},
+		"a workload needs the template":                          {want: strayWaits, there: []client.Object{template, workload("ConfigMap")}},
+		"the workload needs another object now":                  {want: strayGoes, there: []client.Object{template, workload("Secret")}},
+		"the workload is gone":                                   {want: strayGoes, there: []client.Object{template}},
+		"an unnamed workload needs the template":                 {want: strayWaits, there: []client.Object{template}, many: true},
+		"an unnamed workload needed the template, which is gone": {want: strayGoes, many: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +113,7 @@ func TestAStrayWaitsWhileItsTemplateMayGetABinding(t *testing.T) {
 	}
 }
 
-func TestABindingThatIsOnlyMissingWasNotSeenToGo(t *testing.T) {
+func TestMissingBindingIsNotSeenDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := leftHub(t, nil)
@@ -127,7 +127,7 @@ func TestABindingThatIsOnlyMissingWasNotSeenToGo(t *testing.T) {
 	g.Expect(r.strays.gone.find("going")).NotTo(BeNil())
 }
 
-func TestAWorkThatIsGoneIsNoStray(t *testing.T) {
+func TestDeletedWorkIsNoStray(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := leftHub(t, nil)
@@ -138,7 +138,7 @@ func TestAWorkThatIsGoneIsNoStray(t *testing.T) {
 	g.Expect(r.strays.works).To(BeEmpty(), "a hub that waits to be elected looks at none")
 }
 
-func TestWorksWithoutABindingAreSaidOnce(t *testing.T) {
+func TestWorksWithoutBindingAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -163,8 +163,8 @@ func TestWorksWithoutABindingAreSaidOnce(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsToRenderTakesNoRoomOfOthers renders several bindings at once with slow renderings.
-func TestWhoWaitsToRenderTakesNoRoomOfOthers(t *testing.T) {
+// TestWaitingToRenderHoldsNoSharedRoom renders several bindings at once with slow renderings.
+func TestWaitingToRenderHoldsNoSharedRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

@@ -84,8 +84,8 @@ func requestOf(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}}
 }
 
-// TestWhatIsRenderedAndNotWrittenYetHasABound checks that the memory for a binding does not grow with its clusters.
-func TestWhatIsRenderedAndNotWrittenYetHasABound(t *testing.T) {
+// TestKeptManifestsAreBounded checks that the memory for a binding does not grow with its clusters.
+func TestKeptManifestsAreBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const clusters = 20
@@ -115,8 +115,8 @@ func TestWhatIsRenderedAndNotWrittenYetHasABound(t *testing.T) {
 	}
 }
 
-// TestWritesAreBoundedByTheirBytes writes large and small bindings at once, with slow requests.
-func TestWritesAreBoundedByTheirBytes(t *testing.T) {
+// TestWritesAreBoundedByBytes writes large and small bindings at once, with slow requests.
+func TestWritesAreBoundedByBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
@@ -189,8 +189,8 @@ func TestWritesAreBoundedByTheirBytes(t *testing.T) {
 	})
 }
 
-// TestWhatWaitsToBeWrittenEndsWithTheHub checks that nothing waits for room in a hub that stops.
-func TestWhatWaitsToBeWrittenEndsWithTheHub(t *testing.T) {
+// TestWaitingWritesEndWithTheHub checks that nothing waits for room in a hub that stops.
+func TestWaitingWritesEndWithTheHub(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -200,9 +200,9 @@ func TestWhatWaitsToBeWrittenEndsWithTheHub(t *testing.T) {
 	g.Expect(m.own.TryAcquire(maxWritingOne)).To(BeTrue())
 }
 
-// TestWhatHasNoRoomIsNotRenderedAgain checks that a Work is rejected by its known size if its namespace has no room, since that is retried
+// TestNoRoomIsRefusedWithoutRendering checks that a Work is rejected by its known size if its namespace has no room, since that is retried
 // again and again.
-func TestWhatHasNoRoomIsNotRenderedAgain(t *testing.T) {
+func TestNoRoomIsRefusedWithoutRendering(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var written atomic.Int32
@@ -242,8 +242,8 @@ func TestWhatHasNoRoomIsNotRenderedAgain(t *testing.T) {
 	g.Expect(again.Load()).To(BeZero())
 }
 
-// TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster checks that the other clusters are written.
-func TestARevisionThatIsNotThereAnyMoreIsAboutOneCluster(t *testing.T) {
+// TestMissingRevisionAffectsOneCluster checks that the other clusters are written.
+func TestMissingRevisionAffectsOneCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := &manifests{

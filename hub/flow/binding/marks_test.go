@@ -86,7 +86,7 @@ func (m *marked) render(g Gomega, theirs map[string]string) *scope {
 	return s
 }
 
-func TestWhatWasFoundToBeTheSameIsNotRenderedAgain(t *testing.T) {
+func TestMarksAvoidRenderingAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := makeMarked("v2")
@@ -118,7 +118,7 @@ func TestWhatWasFoundToBeTheSameIsNotRenderedAgain(t *testing.T) {
 	g.Expect(m.look(g).unchanged).To(BeEmpty(), "the template is another one")
 }
 
-func TestWhatSomebodyPutsOnAWorkKeepsNobodyWriting(t *testing.T) {
+func TestForeignAnnotationCausesNoMarkWrites(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := makeMarked("v2")
@@ -131,7 +131,7 @@ func TestWhatSomebodyPutsOnAWorkKeepsNobodyWriting(t *testing.T) {
 	g.Expect(s.outdated).To(BeEmpty())
 }
 
-func TestMarksAreWrittenWhenItIsTheirTurn(t *testing.T) {
+func TestMarksAreWrittenInTurn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()

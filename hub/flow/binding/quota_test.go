@@ -44,9 +44,9 @@ func anyRequests(random *rand.Rand) workv1alpha2.ResourceBindingSpec {
 	return out
 }
 
-// TestOneOriginHasOneVerdictOfQuotas checks the quotas for Works of random bindings. Works with the same mark must have the same result, so
+// TestOriginDeterminesQuotaCheck checks the quotas for Works of random bindings. Works with the same mark must have the same result, so
 // that a Work that was written is within the quotas.
-func TestOneOriginHasOneVerdictOfQuotas(t *testing.T) {
+func TestOriginDeterminesQuotaCheck(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(11, 27))

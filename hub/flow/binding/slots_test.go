@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestLargeBindingsOfOneNamespaceKeepNoOtherWaiting has a namespace with more large bindings than there are workers, none of which
+// TestLargeBindingsDoNotBlockOtherNamespaces has a namespace with more large bindings than there are workers, none of which
 // finishes. Meanwhile the bindings of other namespaces must be written, and the small ones of that namespace.
-func TestLargeBindingsOfOneNamespaceKeepNoOtherWaiting(t *testing.T) {
+func TestLargeBindingsDoNotBlockOtherNamespaces(t *testing.T) {
 	const (
 		many    = 64
 		slots   = 6 // half of the workers

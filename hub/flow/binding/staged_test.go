@@ -23,29 +23,29 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-func TestChangesThatAreRolledOut(t *testing.T) {
+func TestStaged(t *testing.T) {
 	s := start(t)
 	for name, test := range map[string]func(*testing.T, *stage){
-		"nothing is sent before its rollout says so":               nothingBeforeTheRollout,
-		"an edit goes where it was admitted, and nowhere else":     anEditWhereItWasAdmitted,
-		"what is sent waits for no cluster that stays":             whatIsSentWaitsForNobody,
-		"an override goes where it was admitted, and nowhere else": anOverrideWhereItWasAdmitted,
-		"what changes nothing is from before, if it was proven":    whatChangesNothing,
-		"scaling and suspending go on at the cluster's revision":   scalingGoesOn,
-		"who comes and who returns gets what is stable":            whoComesGetsWhatIsStable,
-		"a Work that others spoil is mended with its own content":  aSpoiltWork,
-		"what replaces a purged copy has what is stable":           aPurgedCopy,
-		"a quota holds for an old revision, too":                   aQuotaForAnOldRevision,
-		"a content that cannot be read moves nothing":              aContentThatCannotBeRead,
-		"a content without its rules moves nothing":                aContentWithoutItsRules,
-		"what was there before is r1, or waits for its turn":       whatWasThereBefore,
-		"the same content under another number is not sent again":  theSameContentAgain,
-		"a rollout that is made anew goes on above what is there":  aRolloutMadeAnew,
-		"cluster-scoped templates are rolled out, too":             clusterScopedRollout,
-		"what a workload needs moves with it":                      whatAWorkloadNeeds,
-		"what is cluster-scoped waits for no namespace":            whatIsClusterScoped,
-		"of two workloads the slower decides":                      ofTwoTheSlower,
-		"a binding that goes by no strategy any more is set free":  setFree,
+		"nothing is sent before the rollout":                                  nothingBeforeTheRollout,
+		"an edit is sent only to the clusters of its wave":                    anEditWhereItWasAdmitted,
+		"a wave does not wait for unchanged clusters":                         waveDoesNotWait,
+		"an override is sent only to the clusters of its wave":                anOverrideWhereItWasAdmitted,
+		"a revision without a change keeps its time if the content is stable": revisionWithoutChange,
+		"scaling and suspension apply to the cluster's revision":              scalingGoesOn,
+		"new and returning clusters get the stable revision":                  newClusterGetsStableRevision,
+		"a tampered Work is restored with its own revision":                   aSpoiltWork,
+		"the replacement of a purged copy gets the stable revision":           aPurgedCopy,
+		"a quota applies to an old revision":                                  aQuotaForAnOldRevision,
+		"unreadable content moves nothing":                                    aContentThatCannotBeRead,
+		"content without its rules moves nothing":                             aContentWithoutItsRules,
+		"an existing Work is adopted as r1, or waits for its wave":            existingWorkIsAdopted,
+		"the same content under another number is not sent again":             theSameContentAgain,
+		"a rollout that is created again continues the numbers":               aRolloutMadeAnew,
+		"cluster-scoped templates are rolled out":                             clusterScopedRollout,
+		"dependencies are rolled out with their workload":                     dependenciesAreRolledOut,
+		"a cluster-scoped dependency does not follow a namespaced rollout":    clusterScopedDependency,
+		"the slower of two workloads decides":                                 slowerWorkloadDecides,
+		"a binding without a strategy any more gets the latest content":       setFree,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,9 +109,8 @@ func anEditWhereItWasAdmitted(t *testing.T, s *stage) {
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
 }
 
-// whatIsSentWaitsForNobody has a rollout send a revision to one of many clusters: it is written before the others are
-// looked at.
-func whatIsSentWaitsForNobody(t *testing.T, s *stage) {
+// waveDoesNotWait sends a revision to one of many clusters. It must be written before the others are rendered.
+func waveDoesNotWait(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)
 	members := strings.Split("abcdefghijklmnop", "")
@@ -172,8 +171,8 @@ func anOverrideWhereItWasAdmitted(t *testing.T, s *stage) {
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 one r3", "b": "nginx:2 r2"}))
 }
 
-// whatChangesNothing says when a came to have what it has, by the clock of a hub that has gone back since r3 was made.
-func whatChangesNothing(t *testing.T, s *stage) {
+// revisionWithoutChange checks since when a has its content, by the clock of a hub that went back after the creation of r3.
+func revisionWithoutChange(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)
 	w, web, b, r := twoWaves(t, s)
@@ -235,7 +234,7 @@ func scalingGoesOn(t *testing.T, s *stage) {
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH"}))
 }
 
-func whoComesGetsWhatIsStable(t *testing.T, s *stage) {
+func newClusterGetsStableRevision(t *testing.T, s *stage) {
 	t.Helper()
 	g := NewWithT(t)
 	w, web, b, r := twoWaves(t, s, "c")
@@ -296,9 +295,10 @@ func clusterScopedRollout(t *testing.T, s *stage) {
 	g.Eventually(func() map[string]string { return w.has(t, role, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "two r2", "b": "one r1"}))
 }
 
-// whatIsClusterScoped has a workload of a namespace need what an administrator made: its rollout, which its people stop and take
-// back, neither holds up an edit of that nor brings back what an older hub kept of it.
-func whatIsClusterScoped(t *testing.T, s *stage) {
+// clusterScopedDependency has a workload in a namespace that needs a cluster-scoped object of an administrator. The workload's rollout, which
+// its users pause and roll back, must neither delay an edit of that object nor restore content of it that an earlier version of the hub
+// kept.
+func clusterScopedDependency(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	_ = w.hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: contract.ClusterNamespace}}) // another test may have it
@@ -329,7 +329,7 @@ func whatIsClusterScoped(t *testing.T, s *stage) {
 	g.Eventually(has, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "two", "b": "two"}))
 }
 
-func whatAWorkloadNeeds(t *testing.T, s *stage) {
+func dependenciesAreRolledOut(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	web, config, late := builder.MakeDeployment(w.namespace, "web").Obj(), builder.MakeConfigMap(w.namespace, "config", "key", "1").Obj(), builder.MakeConfigMap(w.namespace, "late", "key", "1").Obj()
@@ -379,7 +379,7 @@ func whatAWorkloadNeeds(t *testing.T, s *stage) {
 	g.Expect(w.has(t, config, "a", "b")).To(Equal(map[string]string{"a": "2 r2", "b": "1 r1"}))
 }
 
-func ofTwoTheSlower(t *testing.T, s *stage) {
+func slowerWorkloadDecides(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	web, api, config := builder.MakeDeployment(w.namespace, "web").Obj(), builder.MakeDeployment(w.namespace, "api").Obj(), builder.MakeConfigMap(w.namespace, "config", "key", "1").Obj()

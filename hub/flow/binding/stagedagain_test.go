@@ -16,7 +16,7 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-func whatWasThereBefore(t *testing.T, s *stage) {
+func existingWorkIsAdopted(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()

@@ -49,7 +49,7 @@ func (w *world) behind(t *testing.T, b client.Object, shows func(*cache.Options)
 	return &world{stage: after, namespace: w.namespace}, read
 }
 
-func TestAHubThatDoesNotSeeWhatTheOneBeforeDidMovesNothingBack(t *testing.T) {
+func TestStaleRolloutMovesNothingBack(t *testing.T) {
 	g := NewWithT(t)
 	w, web, b, r := twoWaves(t, start(t))
 	r.says(t, 1, nil) // as before r2 was sent to a
@@ -67,7 +67,7 @@ func TestAHubThatDoesNotSeeWhatTheOneBeforeDidMovesNothingBack(t *testing.T) {
 	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 }
 
-func TestAHubThatDoesNotSeeTheStrategySendsNothingToAllAtOnce(t *testing.T) {
+func TestStaleStrategySendsNothing(t *testing.T) {
 	g := NewWithT(t)
 	w, web, b, _ := twoWaves(t, start(t))
 	blind, read := w.behind(t, b, func(o *cache.Options) {

@@ -78,7 +78,7 @@ func stayed(c *clusterv1alpha1.Cluster) {
 	delete(c.Annotations, contract.RetiredAnnotation)
 }
 
-func TestAHubThatDoesNotSeeThatAClusterLeavesTakesNothingFromIt(t *testing.T) {
+func TestStaleClusterLosesNothingWhenLeaving(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "evicted", "forgotten", "moved", "stays")
 	w.leave(t, "evicted")
@@ -99,7 +99,7 @@ func TestAHubThatDoesNotSeeThatAClusterLeavesTakesNothingFromIt(t *testing.T) {
 	g.Expect(w.intent(t, "stays", template)).To(BeEmpty())
 }
 
-func TestWhatMovedLeavesAClusterThatAHubDoesNotSee(t *testing.T) {
+func TestMoveOutOfClusterMissingFromCache(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "late", "stays")
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("stays") })
@@ -111,7 +111,7 @@ func TestWhatMovedLeavesAClusterThatAHubDoesNotSee(t *testing.T) {
 	g.Eventually(func() string { return w.intent(t, "late", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionMoved))
 }
 
-func TestWhatIsDeletedStaysInAClusterOfWhichAHubDoesNotSeeThatItLeaves(t *testing.T) {
+func TestDeletionLeavesObjectsInLeavingCluster(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "leaves", "stays")
 	w.leave(t, "leaves")
@@ -121,7 +121,7 @@ func TestWhatIsDeletedStaysInAClusterOfWhichAHubDoesNotSeeThatItLeaves(t *testin
 	g.Eventually(func() string { return w.intent(t, "leaves", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionClusterLeft))
 }
 
-func TestAHubThatDoesNotSeeThatAnApplicationCameBackTakesItFromNowhere(t *testing.T) {
+func TestStaleBindingDeletesNoReturnedWork(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "one", "two")
 	blind, read := w.behind(t, b, shows(func(b *workv1alpha2.ResourceBinding) {
@@ -144,7 +144,7 @@ func mayUseNothing(w *world, but string) func(*corev1.Namespace) {
 	}
 }
 
-func TestAHubThatDoesNotSeeWhatANamespaceMayUseTakesNothingAway(t *testing.T) {
+func TestStaleAllowanceDeletesNothing(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "one", "two")
 	change(t, w, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.member("one")}}, func(c *clusterv1alpha1.Cluster) {
@@ -163,7 +163,7 @@ func TestAHubThatDoesNotSeeWhatANamespaceMayUseTakesNothingAway(t *testing.T) {
 	g.Expect(blind.wrote()).NotTo(ContainElement("DELETE"))
 }
 
-func TestWhatIsToStayIsNotTakenAwayBecauseAHubDoesNotSeeWhatANamespaceMayUse(t *testing.T) {
+func TestStaleAllowanceKeepsPreservation(t *testing.T) {
 	g := NewWithT(t)
 	s := start(t)
 	w := s.world(t, "one", "two")

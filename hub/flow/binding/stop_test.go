@@ -22,9 +22,9 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestAHubThatStopsRendersNoFurther checks that a hub which stops while it renders for many clusters stops after the present one, and
+// TestStoppingHubStopsRendering checks that a hub which stops while it renders for many clusters stops after the present one, and
 // reports no cluster as failed.
-func TestAHubThatStopsRendersNoFurther(t *testing.T) {
+func TestStoppingHubStopsRendering(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -67,8 +67,8 @@ func (s *silent) ReviseReplicas(context.Context, *unstructured.Unstructured, int
 	return nil, interpreter.Unanswered(errors.New("no answer within 10s"))
 }
 
-// TestWhoGivesNoAnswerIsNotAskedForEachCluster checks that a binding of many clusters waits only once for a webhook that hangs.
-func TestWhoGivesNoAnswerIsNotAskedForEachCluster(t *testing.T) {
+// TestUnansweredWebhookIsCalledOnce checks that a binding of many clusters waits only once for a webhook that hangs.
+func TestUnansweredWebhookIsCalledOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	kinds := &silent{Interpreter: native.New()}

@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestWhatAHubThatWasStoppedMeantToDeleteIsAsItWas stops a hub after it wrote the deletion intent on Works, before it deleted them. One of
+// TestInterruptedDeletionIsUndone stops a hub after it wrote the deletion intent on Works, before it deleted them. One of
 // them is wanted again, with the former option of its policy; the other one must be kept as it is.
-func TestWhatAHubThatWasStoppedMeantToDeleteIsAsItWas(t *testing.T) {
+func TestInterruptedDeletionIsUndone(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	w := (&stage{cluster: api, hub: api.Client(t)}).world(t, "a", "b")

@@ -13,9 +13,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceTakesNoMoreThanItsPart checks that a namespace cannot use more than its part of the database, that the message names it,
+// TestNamespaceStorageIsLimited checks that a namespace cannot use more than its part of the database, that the message names it,
 // and that other namespaces are not affected.
-func TestANamespaceTakesNoMoreThanItsPart(t *testing.T) {
+func TestNamespaceStorageIsLimited(t *testing.T) {
 	s := startBounded(t, 1<<20)
 	g, w, other := NewWithT(t), s.world(t, "a", "b", "c"), s.world(t, "a")
 	filled := func(kib int) string { return strings.Repeat("x", kib<<10) }

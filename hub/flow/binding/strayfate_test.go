@@ -27,7 +27,7 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
+func TestUnservedKindIsNotMissing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
@@ -62,8 +62,8 @@ func TestAnAPIThatDoesNotServeBindingsSaysOfNoneThatItIsGone(t *testing.T) {
 	g.Expect(r.strays.works).To(BeEmpty())
 }
 
-// TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding has strays whose Works do not preserve their objects.
-func TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding(t *testing.T) {
+// TestStrayPreservesObjectLikeItsBinding has strays whose Works do not preserve their objects.
+func TestStrayPreservesObjectLikeItsBinding(t *testing.T) {
 	t.Parallel()
 	ofPolicy := func(b *workv1alpha2.ResourceBinding) {
 		b.Labels[contract.PropagationPolicyPermanentIDLabel] = "policy-1"
@@ -79,15 +79,15 @@ func TestWhatAStrayBroughtStaysAsItWouldHaveWithItsBinding(t *testing.T) {
 		policy *policyv1alpha1.PropagationPolicy
 		want   bool
 	}{
-		"nothing preserves it":                  {},
-		"its binding preserved it":              {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, want: true},
-		"its binding preserved it there":        {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"a"} }, want: true},
-		"its binding preserved it elsewhere":    {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"b"} }},
-		"its policy preserves it by now":        {change: ofPolicy, policy: policy("policy-1", true), want: true},
-		"its policy does not":                   {change: ofPolicy, policy: policy("policy-1", false)},
-		"another policy of that name would":     {change: ofPolicy, policy: policy("policy-2", true)},
-		"its policy is gone, and said nothing":  {change: ofPolicy},
-		"a policy that was never its own would": {policy: policy("policy-1", true)},
+		"nothing preserves the object":                                   {},
+		"the binding preserved the object":                               {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) }, want: true},
+		"the binding preserved the object in this cluster":               {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"a"} }, want: true},
+		"the binding preserved the object in another cluster":            {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"b"} }},
+		"the live policy preserves the object":                           {change: ofPolicy, policy: policy("policy-1", true), want: true},
+		"the live policy does not preserve the object":                   {change: ofPolicy, policy: policy("policy-1", false)},
+		"another policy of the same name would preserve the object":      {change: ofPolicy, policy: policy("policy-2", true)},
+		"the policy is gone":                                             {change: ofPolicy},
+		"a policy that never had the template would preserve the object": {policy: policy("policy-1", true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +132,7 @@ func strayOf(id string, made time.Time) *workv1alpha1.Work {
 	}}
 }
 
-func TestAStrayGoesIfItsBindingIsGoneForCertain(t *testing.T) {
+func TestFateOfStray(t *testing.T) {
 	t.Parallel()
 	made := time.Unix(1000, 0)
 	for name, c := range map[string]struct {
@@ -142,15 +142,15 @@ func TestAStrayGoesIfItsBindingIsGoneForCertain(t *testing.T) {
 		want    fate
 		cluster string
 	}{
-		"another binding is to be elsewhere":                        {id: "2", age: time.Second, cluster: "b", want: strayGoes},
-		"another binding is to be there, and takes it over":         {id: "2", age: time.Second, cluster: "a", want: strayStays},
-		"it is the binding of the Work":                             {id: "1", age: time.Second, cluster: "b", want: strayStays},
-		"it may be the same one, which lost its id":                 {id: "2", cluster: "b", want: strayStays},
-		"it has no id yet":                                          {age: time.Second, cluster: "b", want: strayStays},
-		"another binding leaves that cluster in its own time":       {id: "2", age: time.Second, cluster: "b", want: strayStays, change: leaving},
-		"where another binding is to be is not decided":             {id: "2", age: time.Second, want: strayWaits, change: placing},
-		"another binding is to be nowhere, since nothing places it": {id: "2", age: time.Second, want: strayGoes},
-		"the binding is being deleted":                              {id: "1", age: time.Second, want: strayWaits, change: deleting},
+		"another binding with other clusters":                     {id: "2", age: time.Second, cluster: "b", want: strayGoes},
+		"another binding with this cluster takes the Work over":   {id: "2", age: time.Second, cluster: "a", want: strayStays},
+		"the Work's own binding":                                  {id: "1", age: time.Second, cluster: "b", want: strayStays},
+		"an older binding, which may have lost its id":            {id: "2", cluster: "b", want: strayStays},
+		"a binding without an id":                                 {age: time.Second, cluster: "b", want: strayStays},
+		"another binding that is leaving this cluster gracefully": {id: "2", age: time.Second, cluster: "b", want: strayStays, change: leaving},
+		"another binding that is not scheduled yet":               {id: "2", age: time.Second, want: strayWaits, change: placing},
+		"another binding without clusters and placement":          {id: "2", age: time.Second, want: strayGoes},
+		"a binding that is being deleted":                         {id: "1", age: time.Second, want: strayWaits, change: deleting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

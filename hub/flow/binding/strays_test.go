@@ -44,7 +44,7 @@ func (w *world) again(t *testing.T, b *workv1alpha2.ResourceBinding, id string, 
 
 func seesAll(*cache.Options) {}
 
-func TestWorksGoWhoseBindingAHubSeesGo(t *testing.T) {
+func TestWorksOfDeletedBindingAreDeleted(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "goes", "leaves", "stays")
 	w.leave(t, "leaves")
@@ -61,9 +61,9 @@ func TestWorksGoWhoseBindingAHubSeesGo(t *testing.T) {
 	g.Expect(w.work(t, "stays", template).Spec.PreserveResourcesOnDeletion).To(HaveValue(BeTrue()))
 }
 
-// TestAHubTakesNothingAwayThatHadNoBindingBefore checks that neither Works that exist at the start nor those that are created by others are
+// TestWorksWithoutBindingStay checks that neither Works that exist at the start nor those that are created by others are
 // deleted because their binding is missing, or because another binding has its name.
-func TestAHubTakesNothingAwayThatHadNoBindingBefore(t *testing.T) {
+func TestWorksWithoutBindingStay(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a", "b")
 	w.join(t, "c")
@@ -83,7 +83,7 @@ func TestAHubTakesNothingAwayThatHadNoBindingBefore(t *testing.T) {
 	g.Expect(w.intent(t, "a", template) + w.intent(t, "b", template)).To(BeEmpty())
 }
 
-func TestAWorkThatIsSeenWhenItsBindingIsGoneGoes(t *testing.T) {
+func TestWorkSeenAfterItsBindingIsDeleted(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a")
 	w.behind(t, b, seesAll)
@@ -114,7 +114,7 @@ func (w *world) awaitHub(t *testing.T, member string) {
 	NewWithT(t).Eventually(func() []string { return w.works(t, "hello-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{member}))
 }
 
-func TestAHubThatDoesNotSeeABindingTakesNothingAway(t *testing.T) {
+func TestBindingMissingFromCacheDeletesNothing(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a", "b")
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Labels["seen"] = "yes" })
@@ -132,7 +132,7 @@ func TestAHubThatDoesNotSeeABindingTakesNothingAway(t *testing.T) {
 	g.Expect(blind.wrote()).To(BeEmpty())
 }
 
-func TestABindingThatIsMadeAnewTakesOverWhatTheFormerOneLeft(t *testing.T) {
+func TestNewBindingTakesOverWorks(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "both", "former")
 	change(t, w, template, func(o *unstructured.Unstructured) {
@@ -156,7 +156,7 @@ func TestABindingThatIsMadeAnewTakesOverWhatTheFormerOneLeft(t *testing.T) {
 	g.Eventually(func() string { return w.intent(t, "former", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved))
 }
 
-func TestABindingThatLostItsPermanentIDTakesNothingAway(t *testing.T) {
+func TestBindingWithoutPermanentIDDeletesNothing(t *testing.T) {
 	g := NewWithT(t)
 	w, template, b := placed(t, "a", "b")
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {

@@ -31,7 +31,7 @@ func workOf(manifest string) *workv1alpha1.Work {
 	return out
 }
 
-func TestWhatIsTakenBack(t *testing.T) {
+func TestTakeBack(t *testing.T) {
 	t.Parallel()
 	const (
 		settings   = `{"apiVersion":"v1","kind":"ConfigMap"}`
@@ -46,16 +46,16 @@ func TestWhatIsTakenBack(t *testing.T) {
 		conditions    []metav1.Condition
 		want          bool
 	}{
-		"while deletions are held":                             {before: settings, after: settings, conditions: []metav1.Condition{held}, want: true},
-		"not otherwise":                                        {before: settings, after: settings},
-		"a Namespace always":                                   {before: namespace, after: namespace, want: true},
-		"a definition always":                                  {before: definition, after: definition, want: true},
-		"one with a further version":                           {before: definition, after: newer, want: true},
-		"not one that lost a version":                          {before: newer, after: definition},
-		"not one of another scope":                             {before: definition, after: everywhere, conditions: []metav1.Condition{held}},
-		"not that of a kind of the same name in another group": {before: `{"apiVersion":"serving.knative.dev/v1","kind":"Service"}`, after: `{"apiVersion":"v1","kind":"Service"}`, conditions: []metav1.Condition{held}},
-		"nor a kind of others that is called Namespace":        {before: `{"apiVersion":"example.com/v1","kind":"Namespace"}`, after: `{"apiVersion":"example.com/v1","kind":"Namespace"}`},
-		"not what says no kind":                                {before: `{}`, after: `{}`, conditions: []metav1.Condition{held}},
+		"while deletions are held":                   {before: settings, after: settings, conditions: []metav1.Condition{held}, want: true},
+		"not otherwise":                              {before: settings, after: settings},
+		"a Namespace always":                         {before: namespace, after: namespace, want: true},
+		"a definition always":                        {before: definition, after: definition, want: true},
+		"a definition with an additional version":    {before: definition, after: newer, want: true},
+		"not a definition that lost a version":       {before: newer, after: definition},
+		"not a definition of another scope":          {before: definition, after: everywhere, conditions: []metav1.Condition{held}},
+		"not an object of another group":             {before: `{"apiVersion":"serving.knative.dev/v1","kind":"Service"}`, after: `{"apiVersion":"v1","kind":"Service"}`, conditions: []metav1.Condition{held}},
+		"not a custom kind that is called Namespace": {before: `{"apiVersion":"example.com/v1","kind":"Namespace"}`, after: `{"apiVersion":"example.com/v1","kind":"Namespace"}`},
+		"not an object without a kind":               {before: `{}`, after: `{}`, conditions: []metav1.Condition{held}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +75,7 @@ func TestWhatIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestATakingBackThatFailsIsTriedAgain(t *testing.T) {
+func TestFailedTakeBackIsRetried(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()

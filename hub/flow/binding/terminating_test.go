@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestANamespaceThatIsDeletedChangesNoWork deletes an OverridePolicy together with its namespace, before the template. The object stays in
+// TestDeletedNamespaceChangesNoWork deletes an OverridePolicy together with its namespace, before the template. The object stays in
 // the member when its Work is deleted, and must stay as it is.
-func TestANamespaceThatIsDeletedChangesNoWork(t *testing.T) {
+func TestDeletedNamespaceChangesNoWork(t *testing.T) {
 	s := start(t)
 	g, w := NewWithT(t), s.world(t, "a", "b")
 	rules := builder.MakeOverride(w.namespace, "local").Select("v1", "ConfigMap", "settings").Replace(w.member("a"), "/data/color", "red").Obj()

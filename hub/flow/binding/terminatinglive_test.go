@@ -19,8 +19,8 @@ import (
 	"fairlead.dev/common/kube"
 )
 
-// TestAnOverrideThatIsGoneHasTheNamespaceReadLive has the watch of OverridePolicies ahead of that of Namespaces.
-func TestAnOverrideThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
+// TestMissingOverrideReadsNamespaceLive has the watch of OverridePolicies ahead of that of Namespaces.
+func TestMissingOverrideReadsNamespaceLive(t *testing.T) {
 	t.Parallel()
 	there := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	going := there.DeepCopy()
@@ -31,14 +31,14 @@ func TestAnOverrideThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
 		policies []string
 		want     bool
 	}{
-		"the override is there":                                   {cached: there, live: going, policies: []string{"local"}},
-		"it is gone":                                              {cached: there, live: there, policies: []string{"another"}},
-		"it is gone, and the namespace goes":                      {cached: there, live: going, want: true},
-		"it is gone, and the namespace as well":                   {cached: there, want: true},
-		"the cache shows that the namespace goes":                 {cached: going, policies: []string{"local"}, want: true},
-		"the namespace is gone":                                   {policies: []string{"local"}, want: true},
-		"the cache does not show a namespace yet that was made":   {live: there, policies: []string{"local"}},
-		"the cache does not show a namespace that goes meanwhile": {live: going, policies: []string{"local"}, want: true},
+		"the override policy exists":                                     {cached: there, live: going, policies: []string{"local"}},
+		"the override policy is gone":                                    {cached: there, live: there, policies: []string{"another"}},
+		"the override policy is gone and the namespace is being deleted": {cached: there, live: going, want: true},
+		"the override policy and the namespace are gone":                 {cached: there, want: true},
+		"the cache shows that the namespace is being deleted":            {cached: going, policies: []string{"local"}, want: true},
+		"the namespace is gone":                                          {policies: []string{"local"}, want: true},
+		"the cache does not show a new namespace yet":                    {live: there, policies: []string{"local"}},
+		"the cache does not show a namespace that is being deleted":      {live: going, policies: []string{"local"}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,9 +67,9 @@ func TestAnOverrideThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
 	}
 }
 
-// TestAQuotaThatIsGoneHasTheNamespaceReadLive has the watch of quotas ahead of that of Namespaces. A Work that a quota held back must not
+// TestMissingQuotaReadsNamespaceLive has the watch of quotas ahead of that of Namespaces. A Work that a quota held back must not
 // be sent because the quota is deleted with its namespace.
-func TestAQuotaThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
+func TestMissingQuotaReadsNamespaceLive(t *testing.T) {
 	t.Parallel()
 	there := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
 	going := there.DeepCopy()
@@ -93,13 +93,13 @@ func TestAQuotaThatIsGoneHasTheNamespaceReadLive(t *testing.T) {
 		says func(*workv1alpha2.ResourceBinding)
 		want bool
 	}{
-		"there never was one":                {live: going},
-		"they are there":                     {live: going, before: quotas{pods, memory}, now: quotas{pods, memory}},
-		"all are gone, with the namespace":   {live: going, before: quotas{pods}, want: true},
-		"one is gone, with the namespace":    {live: going, before: quotas{pods, memory}, now: quotas{pods}, want: true},
-		"it was lifted":                      {live: there, before: quotas{pods}},
-		"it was gone before the hub started": {live: going, says: func(b *workv1alpha2.ResourceBinding) { b.Status.Conditions = []metav1.Condition{held} }, want: true},
-		"it was gone, and what it admitted stays": {live: going, says: func(b *workv1alpha2.ResourceBinding) {
+		"there never was a quota":                   {live: going},
+		"the quotas exist":                          {live: going, before: quotas{pods, memory}, now: quotas{pods, memory}},
+		"all quotas are gone with the namespace":    {live: going, before: quotas{pods}, want: true},
+		"one quota is gone with the namespace":      {live: going, before: quotas{pods, memory}, now: quotas{pods}, want: true},
+		"the quota was removed":                     {live: there, before: quotas{pods}},
+		"the quota was gone before the hub started": {live: going, says: func(b *workv1alpha2.ResourceBinding) { b.Status.Conditions = []metav1.Condition{held} }, want: true},
+		"the quota was gone before the hub started, but its admitted requests are recorded": {live: going, says: func(b *workv1alpha2.ResourceBinding) {
 			b.Annotations = map[string]string{contract.AdmittedRequestsAnnotation: "{}"}
 		}, want: true},
 	} {

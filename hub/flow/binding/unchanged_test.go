@@ -108,9 +108,9 @@ func (w *world) started(t *testing.T, program string, names []string, until ...f
 	return read
 }
 
-// TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise has the stage start after each input of a rendering
-// changed while there was none.
-func TestAHubThatStartsReadsOnlyTemplatesThatItMayRenderOtherwise(t *testing.T) {
+// TestStartReadsOnlyChangedTemplates restarts the stage after each input of a rendering was changed while no
+// stage ran.
+func TestStartReadsOnlyChangedTemplates(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{cluster: api, hub: api.Client(t)}

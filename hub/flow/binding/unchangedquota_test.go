@@ -22,9 +22,9 @@ import (
 	"fairlead.dev/test/stagetest"
 )
 
-// TestAHubThatStartsRendersNothingOfANamespaceWithAQuota restarts the stage without a change, and after each input of the quota check was
+// TestStartRendersOnlyChangedQuotas restarts the stage without a change, and after each input of the quota check was
 // changed while no stage ran.
-func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
+func TestStartRendersOnlyChangedQuotas(t *testing.T) {
 	g := NewWithT(t)
 	api := cluster.Shared(t, cluster.Options{Profile: cluster.Hub})
 	s := &stage{cluster: api, hub: api.Client(t)}
@@ -93,8 +93,8 @@ func TestAHubThatStartsRendersNothingOfANamespaceWithAQuota(t *testing.T) {
 	g.Expect(started()).To(BeEmpty())
 }
 
-// aQuotaThatBoundsNothingMore has a binding that waits for its quota, and says for which resource.
-func aQuotaThatBoundsNothingMore(t *testing.T, s *stage) {
+// quotaThatBoundsLess has a binding that waits for its quota, and says for which resource.
+func quotaThatBoundsLess(t *testing.T, s *stage) {
 	t.Helper()
 	g, w := NewWithT(t), s.world(t, "a")
 	bound := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "q"}}

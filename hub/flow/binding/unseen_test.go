@@ -65,9 +65,9 @@ func withoutHub(t *testing.T, members ...string) *world {
 	return (&stage{cluster: api, hub: api.Client(t)}).world(t, members...)
 }
 
-// TestAnEditThatTheDetectorHasNotSeenIsSentNowhere upgrades a hub while a user edits a template. The edit may come with a strategy that the
+// TestUnseenEditIsNotSent upgrades a hub while a user edits a template. The edit may come with a strategy that the
 // binding does not have yet.
-func TestAnEditThatTheDetectorHasNotSeenIsSentNowhere(t *testing.T) {
+func TestUnseenEditIsNotSent(t *testing.T) {
 	g := NewWithT(t)
 	w := withoutHub(t, "a", "b")
 	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
@@ -125,9 +125,9 @@ func TestAnEditThatTheDetectorHasNotSeenIsSentNowhere(t *testing.T) {
 	stays("nginx:2", "nginx:2")
 }
 
-// TestAnApplicationThatMovesStaysUntilItsTemplateIsSeen has the scheduler move an application before the detector has seen its template.
+// TestMoveWaitsForDetector has the scheduler move an application before the detector has seen its template.
 // Without waiting, it would be in no cluster.
-func TestAnApplicationThatMovesStaysUntilItsTemplateIsSeen(t *testing.T) {
+func TestMoveWaitsForDetector(t *testing.T) {
 	g := NewWithT(t)
 	w := withoutHub(t, "a", "b")
 	web := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj()
@@ -150,8 +150,8 @@ func TestAnApplicationThatMovesStaysUntilItsTemplateIsSeen(t *testing.T) {
 	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"b": "nginx:1.27"}))
 }
 
-// TestWhatAWorkloadNeedsWaitsForItsStrategy gives a workload a strategy and edits its dependency while no hub runs.
-func TestWhatAWorkloadNeedsWaitsForItsStrategy(t *testing.T) {
+// TestDependencyWaitsForStrategyOfWorkload gives a workload a strategy and edits its dependency while no hub runs.
+func TestDependencyWaitsForStrategyOfWorkload(t *testing.T) {
 	g := NewWithT(t)
 	w := withoutHub(t, "a")
 	web, settings := builder.MakeDeployment(w.namespace, "web").Replicas(2).Obj(), builder.MakeConfigMap(w.namespace, "settings", "key", "one").Obj()

@@ -12,7 +12,7 @@ import (
 	"fairlead.dev/common/kube/edits"
 )
 
-func TestPeopleAreToldOfAnEditThatWaitsForLong(t *testing.T) {
+func TestLongWaitingEditIsReported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))

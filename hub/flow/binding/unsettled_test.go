@@ -20,8 +20,8 @@ import (
 	"fairlead.dev/test/builder"
 )
 
-// TestALargeBindingIsOneOfManyWorksToWrite checks that the number of clusters alone does not make a binding large.
-func TestALargeBindingIsOneOfManyWorksToWrite(t *testing.T) {
+// TestUnsettledWorksMakeBindingLarge checks that the number of clusters alone does not make a binding large.
+func TestUnsettledWorksMakeBindingLarge(t *testing.T) {
 	t.Parallel()
 	const clusters = 100
 	namespace := func(cluster string) string { return contract.ExecutionNamespace("karmada-es-", cluster) }
@@ -31,27 +31,27 @@ func TestALargeBindingIsOneOfManyWorksToWrite(t *testing.T) {
 		want    int
 		isLarge bool
 	}{
-		"all are to be created": {change: func(*reconciler, *scope) {}, want: clusters, isLarge: true},
-		"most are as they should be": {want: 2, change: func(_ *reconciler, s *scope) {
+		"all Works must be created": {change: func(*reconciler, *scope) {}, want: clusters, isLarge: true},
+		"most Works are up to date": {want: 2, change: func(_ *reconciler, s *scope) {
 			for _, target := range s.targets[2:] {
 				s.unchanged.Insert(namespace(target.Name))
 			}
 		}},
-		"one less than it takes": {want: largeFrom - 1, change: func(_ *reconciler, s *scope) { s.targets = s.targets[:largeFrom-1] }},
-		"as many as it takes":    {want: largeFrom, isLarge: true, change: func(_ *reconciler, s *scope) { s.targets = s.targets[:largeFrom] }},
-		"most targets are no clusters": {want: 3, change: func(_ *reconciler, s *scope) {
+		"one less than the limit": {want: largeFrom - 1, change: func(_ *reconciler, s *scope) { s.targets = s.targets[:largeFrom-1] }},
+		"as many as the limit":    {want: largeFrom, isLarge: true, change: func(_ *reconciler, s *scope) { s.targets = s.targets[:largeFrom] }},
+		"most targets do not exist": {want: 3, change: func(_ *reconciler, s *scope) {
 			for _, target := range s.targets[3:] {
 				delete(s.clusters, target.Name)
 			}
 		}},
 		"the template is gone": {want: 0, change: func(_ *reconciler, s *scope) { s.template = nil }},
-		"it leaves nearly all": {want: clusters, isLarge: true, change: func(_ *reconciler, s *scope) {
+		"the application leaves nearly all clusters": {want: clusters, isLarge: true, change: func(_ *reconciler, s *scope) {
 			for _, target := range s.targets {
 				s.live[namespace(target.Name)] = &workv1alpha1.Work{}
 			}
 			s.targets = s.targets[:1]
 		}},
-		"another binding of its name left many": {want: clusters + 1, isLarge: true, change: func(r *reconciler, s *scope) {
+		"a former binding left many Works": {want: clusters + 1, isLarge: true, change: func(r *reconciler, s *scope) {
 			for _, target := range s.targets {
 				r.strays.add(req.NamespacedName, types.NamespacedName{Namespace: namespace(target.Name), Name: "settings"})
 			}

@@ -30,7 +30,7 @@ func show(t *testing.T, r *reconciler, before, after *workv1alpha1.Work) []strin
 	return woken
 }
 
-func TestAChangedWorkWakesTheBindingThatItNamed(t *testing.T) {
+func TestChangedWorkRequestsFormerBinding(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -42,7 +42,7 @@ func TestAChangedWorkWakesTheBindingThatItNamed(t *testing.T) {
 	g.Expect(show(t, r, before, after)).To(Equal([]string{"shop/web-deployment"}), "though it names it no more")
 }
 
-func TestWorksOfTheOtherKindOfBindingsAreNotRemembered(t *testing.T) {
+func TestWorksOfOtherBindingKindAreIgnored(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()
@@ -57,7 +57,7 @@ func TestWorksOfTheOtherKindOfBindingsAreNotRemembered(t *testing.T) {
 	g.Expect(e.suspect).To(BeEmpty())
 }
 
-func TestWhatAWorkWasRenderedFromWakesNobody(t *testing.T) {
+func TestChangedMarkRequestsNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e, _ := makeExpectations()

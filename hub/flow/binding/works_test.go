@@ -23,7 +23,7 @@ import (
 
 var works = schema.GroupResource{Group: "work.karmada.io", Resource: "works"}
 
-func TestAWorkThatGoesWhileItIsLookedAtIsAConflict(t *testing.T) {
+func TestWorkDeletedDuringAdoptIsConflict(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme, err := kube.NewScheme()
@@ -40,7 +40,7 @@ func TestAWorkThatGoesWhileItIsLookedAtIsAConflict(t *testing.T) {
 	g.Expect(e.works).To(BeEmpty())
 }
 
-func TestOnlyWhatEveryClusterWillMeetIsFatal(t *testing.T) {
+func TestFatal(t *testing.T) {
 	t.Parallel()
 	terminating := apierrors.NewForbidden(works, "web", errors.New("going"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -48,15 +48,15 @@ func TestOnlyWhatEveryClusterWillMeetIsFatal(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"the template is invalid":          {apierrors.NewInvalid(schema.GroupKind{Kind: "Work"}, "web", nil), true},
-		"the server is overloaded":         {apierrors.NewTooManyRequests("wait", 1), true},
-		"nobody may write Works":           {apierrors.NewForbidden(works, "web", errors.New("no")), true},
-		"the namespace is not there":       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "x"), false},
-		"the namespace is going":           {terminating, false},
-		"somebody else wrote the Work":     {apierrors.NewConflict(works, "web", nil), false},
-		"the name is taken":                {errTaken, false},
-		"the Work of this name is going":   {errTerminating, false},
-		"the connection was lost, perhaps": {errors.New("EOF"), true},
+		"the template is invalid":              {apierrors.NewInvalid(schema.GroupKind{Kind: "Work"}, "web", nil), true},
+		"the server is overloaded":             {apierrors.NewTooManyRequests("wait", 1), true},
+		"the hub may not write Works":          {apierrors.NewForbidden(works, "web", errors.New("no")), true},
+		"the namespace does not exist":         {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "x"), false},
+		"the namespace is being deleted":       {terminating, false},
+		"the Work was modified":                {apierrors.NewConflict(works, "web", nil), false},
+		"the name is taken":                    {errTaken, false},
+		"a Work of this name is being deleted": {errTerminating, false},
+		"the connection was lost":              {errors.New("EOF"), true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -98,60 +98,60 @@ func TestDecide(t *testing.T) {
 		in   fanout.Input
 		want []string
 	}{
-		"nothing is to be, and nothing is": {want: []string{}},
+		"nothing desired and nothing there": {want: []string{}},
 		"Works are created by cluster": {
 			in:   fanout.Input{Desired: list(work("b"), work("a"))},
 			want: []string{"create a/web", "create b/web"},
 		},
-		"what is as it should be is left alone": {
+		"an up-to-date Work is not written": {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("a"))},
 			want: []string{},
 		},
-		"what others put on a Work is left alone": {
+		"labels and annotations of others stay": {
 			in: fanout.Input{Desired: list(work("a")), Live: list(work("a", func(w *workv1alpha1.Work) {
 				w.Labels["theirs"], w.Annotations["theirs"], w.Finalizers = "x", "x", append(w.Finalizers, "theirs/x")
 			}))},
 			want: []string{},
 		},
-		"what a Work was rendered from is no reason to write": {
+		"another mark alone is not written": {
 			in: fanout.Input{Desired: list(work("a", from("1"))), Live: list(work("a", from("2")))}, want: []string{},
 		},
-		"a Work of another hash is rewritten": {
+		"a Work with another hash is rewritten": {
 			in:   fanout.Input{Desired: list(work("a"), work("b")), Live: list(work("a"), work("b", outdated))},
 			want: []string{"update b/web"},
 		},
-		"a Work whose spec somebody changed is rewritten": {
+		"a Work whose spec was changed is rewritten": {
 			in: fanout.Input{
 				Desired: list(work("a")), Live: list(work("a")),
 				Suspect: sets.New(types.NamespacedName{Namespace: namespace("a"), Name: "web"}),
 			},
 			want: []string{"update a/web"},
 		},
-		"a Work that lost a label gets it back": {
+		"a Work without a label gets it": {
 			in: fanout.Input{
 				Desired: list(work("a", func(w *workv1alpha1.Work) { w.Labels["ours"] = "x" })), Live: list(work("a")),
 			},
 			want: []string{"label a/web"},
 		},
-		"a Work that lost its finalizer gets it back": {
+		"a Work without its finalizer gets it": {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("a", func(w *workv1alpha1.Work) { w.Finalizers = nil }))},
 			want: []string{"label a/web"},
 		},
-		"an override that applies no more is no more told of": {
+		"the annotation of a removed override is removed": {
 			in: fanout.Input{Desired: list(work("a")), Live: list(work("a", func(w *workv1alpha1.Work) {
 				w.Annotations[contract.AppliedOverridesAnnotation] = "[]"
 			}))},
 			want: []string{"label a/web"},
 		},
-		"a Work in a cluster that is no target is deleted": {
+		"a Work in a cluster that is not a target is deleted": {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("b"), work("a"))},
 			want: []string{"delete as moved b/web"},
 		},
-		"it is deleted once": {
+		"a Work is deleted once": {
 			in:   fanout.Input{Live: list(work("b", terminating, intended))},
 			want: []string{},
 		},
-		"what somebody else deleted, and is not wanted, gets its intent": {
+		"an unwanted Work that others deleted gets its intent": {
 			in:   fanout.Input{Live: list(work("b", terminating))},
 			want: []string{"delete as moved b/web"},
 		},
@@ -159,32 +159,32 @@ func TestDecide(t *testing.T) {
 			in:   fanout.Input{Desired: list(work("b")), Live: list(work("b", terminating, intended))},
 			want: []string{"withdraw b/web", "await b/web"},
 		},
-		"but not that of another binding": {
+		"the intent of another binding's Work is not withdrawn": {
 			in:   fanout.Input{Desired: list(work("b")), Live: list(work("b", terminating, intended, foreign))},
 			want: []string{"await b/web"},
 		},
-		"an intent that was not carried out is taken off a Work that is wanted": {
+		"an intent without a deletion is removed from a desired Work": {
 			in:   fanout.Input{Desired: list(work("b")), Live: list(work("b", intended))},
 			want: []string{"label b/web"},
 		},
-		"it is taken off one that stays as it is": {
+		"an intent without a deletion is removed from a kept Work": {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("a"), work("b", outdated, intended)), Keep: sets.New(namespace("b"))},
 			want: []string{"withdraw b/web"},
 		},
-		"but not that the cluster leaves the fleet, which others write, too": {
+		"the intent of a leaving cluster stays on a kept Work": {
 			in: fanout.Input{Live: list(work("b", func(w *workv1alpha1.Work) {
 				w.Annotations[contract.DeletionIntentAnnotation] = contract.DeletionClusterLeft
 			})), Keep: sets.New(namespace("b"))},
 			want: []string{},
 		},
-		"nor off one of another binding": {
+		"the intent of another binding's kept Work stays": {
 			in: fanout.Input{Live: list(work("b", intended, foreign)), Keep: sets.New(namespace("b"))}, want: []string{},
 		},
 		"a Work of a former name is deleted": {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("a", renamed))},
 			want: []string{"create a/web", "delete as moved a/other"},
 		},
-		"what could not be rendered stays as it is": {
+		"a Work that could not be rendered stays as it is": {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("a"), work("b", outdated)), Keep: sets.New(namespace("b"))},
 			want: []string{},
 		},
@@ -196,11 +196,11 @@ func TestDecide(t *testing.T) {
 			in:   fanout.Input{Desired: list(work("a")), Live: list(work("b", foreign))},
 			want: []string{"create a/web"},
 		},
-		"whose a name is, is for the server to say": {
+		"a taken name is left to the server": {
 			in:   fanout.Input{Desired: list(work("a"), work("b")), Live: list(work("a", foreign), work("b", unowned))},
 			want: []string{"create a/web", "create b/web"},
 		},
-		"nothing is created before what is purged is gone": {
+		"nothing is created while a Work is being purged": {
 			in: fanout.Input{
 				Desired: list(work("a"), work("b")), Live: list(work("a", outdated), work("z", terminating, intended)), Purge: sets.New(namespace("z")),
 			},
@@ -210,7 +210,7 @@ func TestDecide(t *testing.T) {
 			in:   fanout.Input{Desired: list(work("b")), Live: list(work("z")), Purge: sets.New(namespace("z"))},
 			want: []string{"delete as moved z/web", "hold b/web"},
 		},
-		"after the purge all is created": {
+		"all Works are created after the purge": {
 			in:   fanout.Input{Desired: list(work("b")), Purge: sets.New(namespace("z"))},
 			want: []string{"create b/web"},
 		},
@@ -242,13 +242,13 @@ func TestPatch(t *testing.T) {
 		spec bool
 		want string
 	}{
-		"the whole spec, and of the metadata what changes": {
+		"the whole spec and changed metadata": {
 			spec: true,
 			want: `{"metadata":{"resourceVersion":"7","managedFields":[{}],"labels":{"ours":"new"},"finalizers":["theirs/x","karmada.io/execution-controller"],
 				"annotations":{"fairlead.dev/manifest-hash":"hash","policy.karmada.io/applied-cluster-overrides":null}},
 				"spec":{"suspendDispatching":true,"workload":{"manifests":[{"kind":"ConfigMap"}]}}}`,
 		},
-		"no spec where only metadata changes": {
+		"only metadata": {
 			want: `{"metadata":{"resourceVersion":"7","managedFields":[{}],"labels":{"ours":"new"},"finalizers":["theirs/x","karmada.io/execution-controller"],
 				"annotations":{"fairlead.dev/manifest-hash":"hash","policy.karmada.io/applied-cluster-overrides":null}}}`,
 		},
@@ -264,8 +264,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestAPatchLeavesNothingToDo checks that a Work to which its patch was applied is the desired one.
-func TestAPatchLeavesNothingToDo(t *testing.T) {
+// TestPatchGivesDesiredWork checks that a Work to which its patch was applied is the desired one.
+func TestPatchGivesDesiredWork(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for i := range 32 {
@@ -335,7 +335,7 @@ func TestOwnerName(t *testing.T) {
 	g.Expect(fanout.OwnerName(work("a", func(w *workv1alpha1.Work) { w.Annotations = nil }))).To(ContainSubstring(id))
 }
 
-func TestWhyAWorkGoes(t *testing.T) {
+func TestDeletionIntent(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
 	eviction := func(change func(*workv1alpha2.Eviction)) []workv1alpha2.Eviction {
@@ -354,25 +354,25 @@ func TestWhyAWorkGoes(t *testing.T) {
 		want      string
 	}{
 		"the scheduler chose other clusters": {want: contract.DeletionMoved},
-		"the binding goes":                   {reasons: fanout.Reasons{Removed: true}, want: contract.DeletionRemoved},
-		"the cluster goes": {
+		"the binding is deleted":             {reasons: fanout.Reasons{Removed: true}, want: contract.DeletionRemoved},
+		"the cluster leaves the fleet": {
 			reasons: fanout.Reasons{Departed: sets.New(namespace("b"))}, evictions: eviction(plain), want: contract.DeletionClusterLeft,
 		},
-		"it was evicted": {evictions: eviction(plain), want: contract.DeletionEvicted},
-		"it was evicted from the last cluster, and is to be nowhere now": {
+		"the application was evicted": {evictions: eviction(plain), want: contract.DeletionEvicted},
+		"the application was evicted from its last cluster": {
 			reasons: fanout.Reasons{Removed: true}, evictions: eviction(plain), want: contract.DeletionEvicted,
 		},
-		"it came back after it was evicted, and is to be nowhere now": {
+		"the application came back after an eviction, and has no targets now": {
 			reasons: fanout.Reasons{Removed: true}, evictions: eviction(plain), work: work("b", made(at.Add(time.Second))), want: contract.DeletionRemoved,
 		},
-		"it was evicted elsewhere": {evictions: eviction(func(e *workv1alpha2.Eviction) { e.From = "a" }), want: contract.DeletionMoved},
+		"the application was evicted from another cluster": {evictions: eviction(func(e *workv1alpha2.Eviction) { e.From = "a" }), want: contract.DeletionMoved},
 		"the scheduler prefers another cluster": {
 			evictions: eviction(func(e *workv1alpha2.Eviction) { e.Reason = workv1alpha2.EvictionPreferred }), want: contract.DeletionMoved,
 		},
-		"it stayed when it was evicted, and moved later": {
+		"an eviction was taken back, and the application moved later": {
 			evictions: eviction(func(e *workv1alpha2.Eviction) { e.How = workv1alpha2.EvictionReturned }), want: contract.DeletionMoved,
 		},
-		"it came back after it was evicted, and moved later": {
+		"the application came back after an eviction, and moved later": {
 			evictions: eviction(plain), work: work("b", made(at.Add(time.Second))), want: contract.DeletionMoved,
 		},
 	}

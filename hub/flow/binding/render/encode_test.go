@@ -34,7 +34,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-func TestEncodeWhatNoJSONHas(t *testing.T) {
+func TestEncodeUnusualValues(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, content := range []map[string]any{

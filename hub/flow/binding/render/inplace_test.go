@@ -13,7 +13,7 @@ import (
 )
 
 // A hub that was killed between writing the deletion intent and the deletion left the intent on a Work that stays.
-func TestAWorkThatIsChangedInPlaceIsNotMeantToGo(t *testing.T) {
+func TestInPlaceRemovesDeletionIntent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	live := &workv1alpha1.Work{}

@@ -38,7 +38,7 @@ func (s story) digest(t *testing.T) string {
 	return d.Of(s.work, *s.target, s.cluster)
 }
 
-func TestAnOriginIsAnotherIfAnythingOfItIs(t *testing.T) {
+func TestOriginCoversEveryInput(t *testing.T) {
 	t.Parallel()
 	of := func(change func(*story, *workv1alpha2.ResourceBinding)) string {
 		b := binding(func(*workv1alpha2.ResourceBinding) {})
@@ -75,30 +75,30 @@ func TestAnOriginIsAnotherIfAnythingOfItIs(t *testing.T) {
 		},
 		"the share of the cluster": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas++ },
 		"all replicas":             func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.Replicas++ },
-		"who wins a conflict": func(_ *story, b *workv1alpha2.ResourceBinding) {
+		"the conflict resolution": func(_ *story, b *workv1alpha2.ResourceBinding) {
 			b.Spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
 		},
-		"that it is suspended": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = suspended("edge-1") },
-		"what the copy before left": func(_ *story, b *workv1alpha2.ResourceBinding) {
+		"suspension of the cluster": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = suspended("edge-1") },
+		"the preserved state of the former copy": func(_ *story, b *workv1alpha2.ResourceBinding) {
 			b.Spec.Clusters, b.Spec.GracefulEvictionTasks = b.Spec.Clusters[:1], []workv1alpha2.GracefulEvictionTask{{
 				FromCluster: "edge-9", PurgeMode: policyv1alpha1.PurgeDirectly, PreservedLabelState: map[string]string{"point": "1"},
 			}}
 		},
-		"where it stays after a deletion": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"edge-1"} },
-		"a quota":                         func(s *story, _ *workv1alpha2.ResourceBinding) { s.origin.Quota = &render.Quota{} },
-		"what stays after a deletion":     func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) },
+		"preservation in the cluster":  func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"edge-1"} },
+		"a quota":                      func(s *story, _ *workv1alpha2.ResourceBinding) { s.origin.Quota = &render.Quota{} },
+		"preservation in all clusters": func(_ *story, b *workv1alpha2.ResourceBinding) { b.Spec.PreserveResourcesOnDeletion = new(true) },
 	} {
 		NewWithT(t).Expect(of(change)).NotTo(Equal(same), name)
 	}
 	for name, change := range map[string]func(*workv1alpha2.ResourceBinding){
-		"the share of another":       func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[1].Replicas++ },
-		"one cluster more":           func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = append(b.Spec.Clusters, targets("edge-3")...) },
-		"one cluster less":           func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] },
-		"who needs it elsewhere":     func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = required("edge-3") },
-		"what it leaves in time":     func(b *workv1alpha2.ResourceBinding) { b.Spec.GracefulEvictionTasks = leaving("edge-9") },
-		"where else it stays":        func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"edge-9"} },
-		"where else it is suspended": func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = suspended("edge-2") },
-		"that it is placed anew":     func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = new(metav1.Now()) },
+		"the share of another cluster":              func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[1].Replicas++ },
+		"an additional cluster":                     func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = append(b.Spec.Clusters, targets("edge-3")...) },
+		"a cluster less":                            func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] },
+		"workloads that need it in another cluster": func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = required("edge-3") },
+		"a graceful eviction from another cluster":  func(b *workv1alpha2.ResourceBinding) { b.Spec.GracefulEvictionTasks = leaving("edge-9") },
+		"preservation in another cluster":           func(b *workv1alpha2.ResourceBinding) { b.Spec.PreservedIn = []string{"edge-9"} },
+		"suspension of another cluster":             func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = suspended("edge-2") },
+		"a request for rescheduling":                func(b *workv1alpha2.ResourceBinding) { b.Spec.RescheduleTriggeredAt = new(metav1.Now()) },
 	} {
 		NewWithT(t).Expect(of(func(_ *story, b *workv1alpha2.ResourceBinding) { change(b) })).To(Equal(same), name+" is no matter")
 	}
@@ -113,12 +113,12 @@ func TestAnOriginIsAnotherIfAnythingOfItIs(t *testing.T) {
 		})
 	}
 	for name, change := range map[string]func(*render.Quota, *workv1alpha2.ResourceBinding){
-		"what the quota is about": func(q *render.Quota, _ *workv1alpha2.ResourceBinding) {
+		"the resources of the quota": func(q *render.Quota, _ *workv1alpha2.ResourceBinding) {
 			q.Resources = []corev1.ResourceName{"cpu", "memory"}
 		},
-		"what was admitted":                      func(q *render.Quota, _ *workv1alpha2.ResourceBinding) { q.Admitted = `{"requests":{"cpu":"1"}}` },
-		"the share of what may have no replicas": func(_ *render.Quota, b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas++ },
-		"what the binding says that it requests": func(_ *render.Quota, b *workv1alpha2.ResourceBinding) {
+		"the admitted requests":                         func(q *render.Quota, _ *workv1alpha2.ResourceBinding) { q.Admitted = `{"requests":{"cpu":"1"}}` },
+		"the share of an object that is not a workload": func(_ *render.Quota, b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas++ },
+		"the requests of the binding": func(_ *render.Quota, b *workv1alpha2.ResourceBinding) {
 			b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{}
 		},
 	} {
@@ -159,9 +159,9 @@ func suspended(clusters ...string) *workv1alpha2.Suspension {
 	}}
 }
 
-// TestOneOriginHasOneWork renders random bindings. If the Works differ, the origins must differ. The Works that are passed to Of are empty,
+// TestOriginDeterminesWork renders random bindings. If the Works differ, the origins must differ. The Works that are passed to Of are empty,
 // so that the difference comes from the binding.
-func TestOneOriginHasOneWork(t *testing.T) {
+func TestOriginDeterminesWork(t *testing.T) {
 	t.Parallel()
 	for name, template := range map[string]*unstructured.Unstructured{
 		"a workload": deployment(), "what shares completions": job(), "what has no replicas": configMap(),

@@ -23,12 +23,12 @@ func TestHold(t *testing.T) {
 		live           *workv1alpha1.Work
 		want           int32
 	}{
-		"nothing is purged":                          {share: 4, live: with("2"), want: 4},
-		"it does not take the place of the old copy": {share: 4, purging: 2, live: with("2"), want: 2},
-		"scaling up goes on":                         {share: 10, purging: 2, live: with("2"), want: 8},
-		"so does scaling down":                       {share: 1, purging: 2, live: with("2"), want: 1},
-		"a cluster without a Work gets none anyway":  {share: 4, purging: 2, want: 4},
-		"a Work that does not say":                   {share: 4, purging: 2, live: &workv1alpha1.Work{}, want: 4},
+		"nothing is purged": {share: 4, live: with("2"), want: 4},
+		"replicas that are being purged are not replaced": {share: 4, purging: 2, live: with("2"), want: 2},
+		"scaling up proceeds":                             {share: 10, purging: 2, live: with("2"), want: 8},
+		"scaling down proceeds":                           {share: 1, purging: 2, live: with("2"), want: 1},
+		"a cluster without a Work is not limited":         {share: 4, purging: 2, want: 4},
+		"a Work without the annotation":                   {share: 4, purging: 2, live: &workv1alpha1.Work{}, want: 4},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

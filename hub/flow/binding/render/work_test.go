@@ -149,7 +149,7 @@ func TestWorkOfADeployment(t *testing.T) {
 	}))
 }
 
-func TestWorkIsReproducibleAndLeavesItsInputAlone(t *testing.T) {
+func TestWorkIsReproducible(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input(func(in *render.Input) {
@@ -221,14 +221,14 @@ func TestReplicas(t *testing.T) {
 		change func(*render.Input)
 		want   any
 	}{
-		"a share is set":                         {nil, int64(2)},
-		"a share of nothing is set too":          {func(in *render.Input) { in.Target.Replicas = 0 }, int64(0)},
-		"what is no workload keeps its replicas": {func(in *render.Input) { in.Binding.BindingSpec().Replicas = 0 }, int64(5)},
-		"one that asks for resources is one": {func(in *render.Input) {
+		"a share is set":         {nil, int64(2)},
+		"a share of zero is set": {func(in *render.Input) { in.Target.Replicas = 0 }, int64(0)},
+		"an object that is not a workload keeps its replicas": {func(in *render.Input) { in.Binding.BindingSpec().Replicas = 0 }, int64(5)},
+		"a binding with requests is a workload": {func(in *render.Input) {
 			in.Binding.BindingSpec().Replicas = 0
 			in.Binding.BindingSpec().ReplicaRequirements = &workv1alpha2.ReplicaRequirements{}
 		}, int64(2)},
-		"a template without replicas stays without": {func(in *render.Input) {
+		"a template without replicas gets none": {func(in *render.Input) {
 			unstructured.RemoveNestedField(in.Template.Object, "spec", "replicas")
 		}, nil},
 		"a kind without a rule stays as it is": {func(in *render.Input) { in.Template.SetAPIVersion("example.com/v1") }, int64(5)},
@@ -269,12 +269,12 @@ func TestCompletionsOfAJob(t *testing.T) {
 		weightless bool
 		want       []any
 	}{
-		"are divided like the replicas":         {job(int64(10)), divided, false, []any{int64(4), int64(6)}},
-		"add up":                                {job(int64(7)), divided, false, []any{int64(3), int64(4)}},
-		"are left alone when duplicated":        {job(int64(10)), &policyv1alpha1.Placement{}, false, []any{int64(10), int64(10)}},
-		"are left alone without a placement":    {job(int64(10)), nil, false, []any{int64(10), int64(10)}},
-		"are not invented":                      {job(nil), divided, false, []any{nil, nil}},
-		"are left alone when no one has shares": {job(int64(10)), divided, true, []any{int64(10), int64(10)}},
+		"are divided like the replicas":       {job(int64(10)), divided, false, []any{int64(4), int64(6)}},
+		"add up":                              {job(int64(7)), divided, false, []any{int64(3), int64(4)}},
+		"are not changed when duplicated":     {job(int64(10)), &policyv1alpha1.Placement{}, false, []any{int64(10), int64(10)}},
+		"are not changed without a placement": {job(int64(10)), nil, false, []any{int64(10), int64(10)}},
+		"are not added":                       {job(nil), divided, false, []any{nil, nil}},
+		"are not changed without shares":      {job(int64(10)), divided, true, []any{int64(10), int64(10)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -311,12 +311,12 @@ func TestConflictResolution(t *testing.T) {
 		policy     policyv1alpha1.ConflictResolution
 		want       string
 	}{
-		"the default is to abort":              {"", "", "abort"},
-		"the policy says overwrite":            {"", policyv1alpha1.ConflictOverwrite, "overwrite"},
-		"the template wins over the policy":    {"abort", policyv1alpha1.ConflictOverwrite, "abort"},
-		"the template says overwrite":          {"overwrite", policyv1alpha1.ConflictAbort, "overwrite"},
-		"what the template says is no value":   {"Overwrite", policyv1alpha1.ConflictAbort, "abort"},
-		"no value leaves it to the policy too": {"yes", policyv1alpha1.ConflictOverwrite, "overwrite"},
+		"the default is to abort":                              {"", "", "abort"},
+		"the policy says overwrite":                            {"", policyv1alpha1.ConflictOverwrite, "overwrite"},
+		"the template wins over the policy":                    {"abort", policyv1alpha1.ConflictOverwrite, "abort"},
+		"the template says overwrite":                          {"overwrite", policyv1alpha1.ConflictAbort, "overwrite"},
+		"an invalid value leaves it to the policy's Abort":     {"Overwrite", policyv1alpha1.ConflictAbort, "abort"},
+		"an invalid value leaves it to the policy's Overwrite": {"yes", policyv1alpha1.ConflictOverwrite, "overwrite"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -342,13 +342,13 @@ func TestSuspensionAndPreservation(t *testing.T) {
 		suspension *workv1alpha2.Suspension
 		want       bool
 	}{
-		"nothing said":             {nil, false},
-		"only scheduling":          {&workv1alpha2.Suspension{Scheduling: new(true)}, false},
-		"everywhere":               {&workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}, true},
-		"said to be off":           {&workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(false)}}, false},
-		"on this cluster":          {on("edge-2", "edge-1"), true},
-		"on other clusters":        {on("edge-2"), false},
-		"on an empty list of them": {on(), false},
+		"nothing said":                 {nil, false},
+		"only scheduling":              {&workv1alpha2.Suspension{Scheduling: new(true)}, false},
+		"everywhere":                   {&workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}, true},
+		"suspension is false":          {&workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(false)}}, false},
+		"on this cluster":              {on("edge-2", "edge-1"), true},
+		"on other clusters":            {on("edge-2"), false},
+		"on an empty list of clusters": {on(), false},
 	}
 	hashes := map[bool]string{}
 	for name, tt := range tests {
@@ -393,7 +393,7 @@ func relabel() policyv1alpha1.OverridePolicy {
 	}
 }
 
-func TestOverridesComeAfterReplicasAndBeforeOurMarks(t *testing.T) {
+func TestOverridesApplyBetweenReplicasAndMarks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	work, err := render.Work(input(func(in *render.Input) {
@@ -410,9 +410,9 @@ func TestOverridesComeAfterReplicasAndBeforeOurMarks(t *testing.T) {
 	g.Expect(manifest.GetAnnotations()).NotTo(HaveKey(contract.AppliedOverridesAnnotation))
 }
 
-// TestASlipInWhatBecomesOfDependentsIsRefused checks that dependents are not deleted by mistake with an object that was meant to leave
+// TestInvalidPropagationPolicyIsRejected checks that dependents are not deleted by mistake with an object that was meant to leave
 // them.
-func TestASlipInWhatBecomesOfDependentsIsRefused(t *testing.T) {
+func TestInvalidPropagationPolicyIsRejected(t *testing.T) {
 	t.Parallel()
 	for said, wrong := range map[string]bool{"Orphan": false, "background": false, "": false, "Orphann": true} {
 		g := NewWithT(t)
@@ -439,12 +439,12 @@ func TestPreservedStateBecomesLabels(t *testing.T) {
 		clusters []workv1alpha2.TargetCluster
 		want     bool
 	}{
-		"the copy that replaces it":        {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly, "edge-9")}, one, true},
-		"a copy by an older spelling":      {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeImmediately, "edge-9")}, one, true},
-		"a copy that was there before":     {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly, "edge-9", "edge-1")}, one, false},
-		"a graceful eviction":              {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeGracefully, "edge-9")}, one, false},
-		"only the last task counts":        {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly), task(policyv1alpha1.PurgeGracefully)}, one, false},
-		"more than one cluster has copies": {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly)}, append(one, workv1alpha2.TargetCluster{Name: "edge-2"}), false},
+		"the copy that replaces it":             {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly, "edge-9")}, one, true},
+		"a copy with the deprecated purge mode": {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeImmediately, "edge-9")}, one, true},
+		"a copy that existed before":            {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly, "edge-9", "edge-1")}, one, false},
+		"a graceful eviction":                   {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeGracefully, "edge-9")}, one, false},
+		"only the last task counts":             {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly), task(policyv1alpha1.PurgeGracefully)}, one, false},
+		"more than one cluster has copies":      {[]workv1alpha2.GracefulEvictionTask{task(policyv1alpha1.PurgeDirectly)}, append(one, workv1alpha2.TargetCluster{Name: "edge-2"}), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"fairlead.dev/hub/flow/binding/staging"
 )
 
-func TestTheSlowestRolloutDecides(t *testing.T) {
+func TestChoose(t *testing.T) {
 	t.Parallel()
 	old, young := time.Unix(1, 0), time.Unix(2, 0)
 	present := func(rollout string, at time.Time) staging.Candidate {
@@ -22,14 +22,14 @@ func TestTheSlowestRolloutDecides(t *testing.T) {
 		want        staging.Verdict
 		of          string
 	}{
-		"the content of its one rollout":                       {[]staging.Candidate{present("a", young)}, false, staging.Send, "a"},
-		"of two the older content":                             {[]staging.Candidate{present("a", young), present("b", old)}, false, staging.Send, "b"},
-		"of two that are as old always the same":               {[]staging.Candidate{present("b", old), present("a", old)}, false, staging.Send, "a"},
-		"a rollout without the object does not decide":         {[]staging.Candidate{absent, present("a", young)}, false, staging.Send, "a"},
-		"one that cannot be read holds it":                     {[]staging.Candidate{present("a", old), unknown}, true, staging.Keep, ""},
-		"what a new revision needs does not come early":        {[]staging.Candidate{absent}, false, staging.Keep, ""},
-		"what is there for other reasons follows its template": {[]staging.Candidate{absent}, true, staging.Live, ""},
-		"a workload without a rollout does not hurry it":       {[]staging.Candidate{present("a", old)}, true, staging.Send, "a"},
+		"the content of the only rollout":                   {[]staging.Candidate{present("a", young)}, false, staging.Send, "a"},
+		"the older content of two":                          {[]staging.Candidate{present("a", young), present("b", old)}, false, staging.Send, "b"},
+		"the same of two with equal age":                    {[]staging.Candidate{present("b", old), present("a", old)}, false, staging.Send, "a"},
+		"a rollout without the object does not decide":      {[]staging.Candidate{absent, present("a", young)}, false, staging.Send, "a"},
+		"a rollout that cannot be read keeps the content":   {[]staging.Candidate{present("a", old), unknown}, true, staging.Keep, ""},
+		"a new dependency waits for its wave":               {[]staging.Candidate{absent}, false, staging.Keep, ""},
+		"an independent object follows its template":        {[]staging.Candidate{absent}, true, staging.Live, ""},
+		"a workload without a rollout does not speed it up": {[]staging.Candidate{present("a", old)}, true, staging.Send, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,9 +15,9 @@ import (
 	"fairlead.dev/hub/flow/binding/staging"
 )
 
-// TestWhyClustersHaveAnObject checks, for random bindings and rollouts, for which clusters workloads need the object, and whether a cluster
+// TestReasons checks, for random bindings and rollouts, for which clusters workloads need the object, and whether a cluster
 // has it independently of any rollout.
-func TestWhyClustersHaveAnObject(t *testing.T) {
+func TestReasons(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	random := rand.New(rand.NewPCG(6, 18))

@@ -39,7 +39,7 @@ func admit(l *storage.Ledger, w *workv1alpha1.Work, replaced types.UID) error {
 	return err
 }
 
-func TestANamespaceHasItsPart(t *testing.T) {
+func TestLedgerLimitsNamespace(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(100 << 10)
 	l.Put(work("1", "shop", 38))
@@ -66,8 +66,8 @@ func TestANamespaceHasItsPart(t *testing.T) {
 	g.Expect(admit(l, work("", "shop", 85), "")).To(Succeed())
 }
 
-// TestThoseWhoAskAtTheSameTimeShareTheRoom covers the Works of one binding, hundreds of which are written at a time.
-func TestThoseWhoAskAtTheSameTimeShareTheRoom(t *testing.T) {
+// TestConcurrentAdmitsShareTheRoom covers the Works of one binding, hundreds of which are written at a time.
+func TestConcurrentAdmitsShareTheRoom(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(100 << 10)
 	first, err := l.Admit(work("", "shop", 60), "", false)
@@ -81,8 +81,8 @@ func TestThoseWhoAskAtTheSameTimeShareTheRoom(t *testing.T) {
 	g.Expect(admit(l, work("", "shop", 40), "")).NotTo(Succeed())
 }
 
-// TestWhatBecomesNoLargerIsAlwaysWritten covers a hub that is started with a lower limit than before.
-func TestWhatBecomesNoLargerIsAlwaysWritten(t *testing.T) {
+// TestSmallerWorkIsAlwaysAdmitted covers a hub that is started with a lower limit than before.
+func TestSmallerWorkIsAlwaysAdmitted(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(10 << 10)
 	l.Put(work("1", "shop", 40))
@@ -90,7 +90,7 @@ func TestWhatBecomesNoLargerIsAlwaysWritten(t *testing.T) {
 	g.Expect(admit(l, work("1", "shop", 43), "1")).NotTo(Succeed())
 }
 
-func TestWhatMovesMayTakeAQuarterMore(t *testing.T) {
+func TestMovesMayExceedTheLimit(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(100 << 10)
 	l.Put(work("1", "shop", 98))
@@ -104,7 +104,7 @@ func TestWhatMovesMayTakeAQuarterMore(t *testing.T) {
 	g.Expect(admit(l, work("", "shop", 1), "")).NotTo(Succeed())
 }
 
-func TestWhatIsNotCounted(t *testing.T) {
+func TestUncountedWorks(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(10 << 10)
 	g.Expect(admit(l, work("1", "", 40), "")).To(Succeed(), "what is cluster-scoped is written by administrators")
