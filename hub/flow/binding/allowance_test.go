@@ -80,6 +80,6 @@ func forbiddenClusters(t *testing.T, s *stage) {
 		g.Consistently(has("needed"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), slip)
 	}
 	w.mayUse(t, own)
-	g.Eventually(has("needed"), stagetest.Timeout, stagetest.Poll).Should(ContainElement("two going"), "what only another namespace needs goes at once")
-	g.Consistently(has("written"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), "what the scheduler is to have leave stays until then")
+	g.Eventually(has("needed"), stagetest.Timeout, stagetest.Poll).Should(ContainElement("two going"), "a Work that only another namespace needs is deleted at once")
+	g.Consistently(has("written"), stagetest.Quiet, stagetest.Poll).Should(Equal(both), "the application's own Work stays until the scheduler removes the target")
 }

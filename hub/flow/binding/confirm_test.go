@@ -37,9 +37,9 @@ func TestDeletionIsConfirmedLive(t *testing.T) {
 		live.UID, live.Generation = uid, generation
 		return live
 	}
-	g.Expect(confirm(at("1", 4), 1)).To(Succeed(), "it is as the cache has it")
-	g.Expect(confirm(at("1", 5), 1)).To(Satisfy(apierrors.IsConflict), "it was changed since")
-	g.Expect(confirm(at("2", 4), 1)).To(Satisfy(apierrors.IsConflict), "it is another one")
-	g.Expect(confirm(nil, 1)).To(Satisfy(apierrors.IsConflict), "it is gone")
-	g.Expect(confirm(nil, 0)).To(Succeed(), "nothing is to be deleted")
+	g.Expect(confirm(at("1", 4), 1)).To(Succeed(), "the live binding is the cached one")
+	g.Expect(confirm(at("1", 5), 1)).To(Satisfy(apierrors.IsConflict), "the live binding was changed")
+	g.Expect(confirm(at("2", 4), 1)).To(Satisfy(apierrors.IsConflict), "the live binding is another one")
+	g.Expect(confirm(nil, 1)).To(Satisfy(apierrors.IsConflict), "the live binding is gone")
+	g.Expect(confirm(nil, 0)).To(Succeed(), "nothing is read if nothing is deleted")
 }

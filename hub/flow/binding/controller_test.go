@@ -54,8 +54,8 @@ func aBindingMadeByHand(t *testing.T, s *stage) {
 	g.Expect(w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b)).To(Succeed())
 	g.Expect(b.Labels).To(HaveKeyWithValue(contract.ResourceBindingPermanentIDLabel, string(b.UID)))
 	g.Expect(w.hub.Delete(t.Context(), b)).To(Succeed())
-	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound), "its finalizer is taken off")
-	g.Expect(w.work(t, "one", template).DeletionTimestamp).NotTo(BeNil(), "and its Works go with it")
+	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(b), b) }, stagetest.Timeout, stagetest.Poll).Should(Satisfy(apierrors.IsNotFound), "the binding's finalizer is removed")
+	g.Expect(w.work(t, "one", template).DeletionTimestamp).NotTo(BeNil(), "its Work is deleted")
 }
 
 func TestStage(t *testing.T) {
@@ -121,7 +121,7 @@ func everyTargetGetsAWork(t *testing.T, s *stage) {
 	// The Work of a removed target is deleted.
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:2] })
 	g.Eventually(func() []string { return w.works(t, "web-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b", "c going"}))
-	g.Expect(w.wrote()).To(Equal([]string{"DELETE", "PATCH"}), "first why, then the deletion")
+	g.Expect(w.wrote()).To(Equal([]string{"DELETE", "PATCH"}), "the intent is written before the deletion")
 	g.Expect(w.intent(t, "c", template)).To(Equal(contract.DeletionMoved))
 
 	// If the target returns while its Work is being deleted, the new Work waits, and the agent may keep the objects.
@@ -293,7 +293,7 @@ func theNameOfAWorkIsTaken(t *testing.T, s *stage) {
 	g.Expect(manifest(t, w.work(t, "b", template), "kind")).To(Equal("ConfigMap"))
 	g.Eventually(func() []string { return w.told("settings") }, stagetest.Timeout, stagetest.Poll).Should(ConsistOf(And(
 		ContainSubstring("Warning SyncWorkFailed"), ContainSubstring("ClusterResourceBinding another-thing"))))
-	g.Expect(bindings.IDOf(w.work(t, "a", template))).To(Equal("another"), "it is not touched")
+	g.Expect(bindings.IDOf(w.work(t, "a", template))).To(Equal("another"), "the Work of another owner is not touched")
 }
 
 func aPartOfAQuota(t *testing.T, s *stage) {
@@ -312,11 +312,11 @@ func aPartOfAQuota(t *testing.T, s *stage) {
 		g.Expect(b.Status.Conditions).To(ContainElement(And(HaveField("Type", workv1alpha2.BindingRendered),
 			HaveField("Message", ContainSubstring("FederatedResourceQuota "+w.namespace+"/all")))))
 	}, stagetest.Timeout, stagetest.Poll).Should(Succeed())
-	g.Expect(w.work(t, "a", template)).To(BeComparableTo(part), "it is not touched")
+	g.Expect(w.work(t, "a", template)).To(BeComparableTo(part), "the Work of another owner is not touched")
 
 	g.Expect(w.hub.Delete(t.Context(), part)).To(Succeed())
 	w.release(t, part)
-	g.Eventually(func() []string { return w.works(t, "all-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}), "the name is free")
+	g.Eventually(func() []string { return w.works(t, "all-") }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a"}), "the Work is created once the name is free")
 	g.Expect(bindings.IDOf(w.work(t, "a", template))).To(Equal(bindings.IDOf(b)))
 }
 

@@ -54,7 +54,7 @@ func deletionIntents(t *testing.T, s *stage) {
 	// The hub stops after writing the intent, before the deletion. Then the targets are restored.
 	w.stop("DELETE", w.workKey("c", template).Name)
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = nil })
-	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved), "nothing places it any more")
+	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(Equal(contract.DeletionRemoved), "the binding has no targets")
 	g.Expect(w.work(t, "c", template).DeletionTimestamp).To(BeNil())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = w.shares("c") })
 	g.Eventually(func() string { return w.intent(t, "c", template) }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
@@ -216,7 +216,7 @@ func deletedWorksAreCreatedAgain(t *testing.T, s *stage) {
 
 	work := w.work(t, "a", template)
 	g.Expect(w.hub.Delete(t.Context(), work)).To(Succeed())
-	g.Consistently(func() string { return w.intent(t, "a", template) }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty(), "nobody meant it")
+	g.Consistently(func() string { return w.intent(t, "a", template) }, stagetest.Quiet, stagetest.Poll).Should(BeEmpty(), "the deletion was not intended")
 	w.release(t, work)
 	g.Eventually(func(g Gomega) {
 		again := &workv1alpha1.Work{}
@@ -244,7 +244,7 @@ func newExecutionNamespace(t *testing.T, s *stage) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work.Namespace}}
 	g.Expect(w.hub.Delete(t.Context(), ns)).To(Succeed())
 	g.Eventually(func() []string { return w.works(t, "settings-") }, atLast, stagetest.Poll).Should(Equal([]string{"a going"}))
-	g.Expect(w.intent(t, "a", template)).To(BeEmpty(), "nobody meant it")
+	g.Expect(w.intent(t, "a", template)).To(BeEmpty(), "the deletion was not intended")
 	w.release(t, work)
 	g.Eventually(func() error { return w.hub.Get(t.Context(), client.ObjectKeyFromObject(ns), ns) }, atLast, stagetest.Poll).
 		Should(Satisfy(apierrors.IsNotFound))

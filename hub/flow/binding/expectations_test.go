@@ -46,15 +46,15 @@ func TestWriteIsPendingUntilCached(t *testing.T) {
 	g := NewWithT(t)
 	e, _ := makeExpectations()
 	e.begin(id, version("", "h"))
-	g.Expect(latest(e)).To(BeEmpty(), "a write that is under way is none yet")
+	g.Expect(latest(e)).To(BeEmpty(), "a write that is under way is not pending")
 	e.wrote(version("5", "h"))
-	g.Expect(latest(e)).To(Equal([]string{"5"}), "the cache does not show it")
-	g.Expect(latest(e, version("4", "g"))).To(Equal([]string{"5"}), "the cache shows what was before")
-	g.Expect(latest(e, version("6", "h"))).To(Equal([]string{"6"}), "the cache shows what came after")
-	g.Expect(e.observe(version("4", "g"), true)).To(BeTrue(), "what was before is no news")
-	g.Expect(e.observe(version("5", "h"), true)).To(BeTrue(), "it is ours")
+	g.Expect(latest(e)).To(Equal([]string{"5"}), "the written version counts if the cache shows none")
+	g.Expect(latest(e, version("4", "g"))).To(Equal([]string{"5"}), "the written version counts if the cache is older")
+	g.Expect(latest(e, version("6", "h"))).To(Equal([]string{"6"}), "the cached version counts if it is newer")
+	g.Expect(e.observe(version("4", "g"), true)).To(BeTrue(), "an older event is ignored")
+	g.Expect(e.observe(version("5", "h"), true)).To(BeTrue(), "the event of the own write is recognised")
 	g.Expect(latest(e)).To(BeEmpty())
-	g.Expect(e.observe(version("5", "h"), true)).To(BeFalse(), "nothing is expected any more")
+	g.Expect(e.observe(version("5", "h"), true)).To(BeFalse(), "an event without an expectation is foreign")
 	g.Expect(e.works).To(BeEmpty())
 	g.Expect(e.byBinding).To(BeEmpty())
 }
@@ -66,7 +66,7 @@ func TestWriteSeenBeforeResponse(t *testing.T) {
 	e.begin(id, version("", "h"))
 	g.Expect(e.observe(version("5", "h"), false)).To(BeTrue())
 	e.wrote(version("5", "h"))
-	g.Expect(e.works).To(BeEmpty(), "the cache has it already")
+	g.Expect(e.works).To(BeEmpty(), "the cache already shows the write")
 }
 
 func TestForeignWriteIsReported(t *testing.T) {
@@ -75,13 +75,13 @@ func TestForeignWriteIsReported(t *testing.T) {
 	e, _ := makeExpectations()
 	g.Expect(e.observe(version("3", "h"), false)).To(BeFalse())
 	e.begin(id, version("", "h"))
-	g.Expect(e.observe(version("4", "other"), false)).To(BeFalse(), "while ours is under way")
+	g.Expect(e.observe(version("4", "other"), false)).To(BeFalse(), "a foreign write during the own one")
 	e.wrote(version("5", "h"))
-	g.Expect(e.observe(version("6", "h"), true)).To(BeFalse(), "after ours")
-	g.Expect(e.pending(id).suspect).To(HaveLen(1), "its hash says nothing any more")
+	g.Expect(e.observe(version("6", "h"), true)).To(BeFalse(), "a foreign write after the own one")
+	g.Expect(e.pending(id).suspect).To(HaveLen(1), "the Work is suspect")
 	e.begin(id, version("6", "h"))
 	e.wrote(version("7", "h"))
-	g.Expect(e.pending(id).suspect).To(BeEmpty(), "now it is as rendered")
+	g.Expect(e.pending(id).suspect).To(BeEmpty(), "an own write ends the suspicion")
 }
 
 func TestFailedWriteIsNotExpected(t *testing.T) {
@@ -91,7 +91,7 @@ func TestFailedWriteIsNotExpected(t *testing.T) {
 	e.begin(id, version("", "h"))
 	e.failed(version("", "h"))
 	g.Expect(latest(e)).To(BeEmpty())
-	g.Expect(e.observe(version("5", "h"), false)).To(BeFalse(), "it was done after all: look at it")
+	g.Expect(e.observe(version("5", "h"), false)).To(BeFalse(), "a failed write that took effect is reported")
 }
 
 func TestDeletionIsPendingUntilSeen(t *testing.T) {
@@ -102,11 +102,11 @@ func TestDeletionIsPendingUntilSeen(t *testing.T) {
 	g.Expect(latest(e, version("5", "h"))).To(Equal([]string{"5 going"}))
 	other := version("9", "h")
 	other.UID = "uid-2"
-	g.Expect(latest(e, other)).To(Equal([]string{"9"}), "one that was made since is not meant")
-	g.Expect(e.observe(version("6", "h"), false)).To(BeTrue(), "from before the deletion")
+	g.Expect(latest(e, other)).To(Equal([]string{"9"}), "a Work that was created later is not affected")
+	g.Expect(e.observe(version("6", "h"), false)).To(BeTrue(), "an event from before the deletion is ignored")
 	going := version("7", "h")
 	going.Annotations[contract.DeletionIntentAnnotation] = contract.DeletionMoved
-	g.Expect(e.observe(going, false)).To(BeTrue(), "from between the intent and the deletion")
+	g.Expect(e.observe(going, false)).To(BeTrue(), "an event between the intent and the deletion is ignored")
 	g.Expect(e.works).To(HaveLen(1))
 	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1000, 0)}
 	g.Expect(e.observe(going, false)).To(BeTrue())
@@ -114,7 +114,7 @@ func TestDeletionIsPendingUntilSeen(t *testing.T) {
 
 	e.deleting(id, version("5", "h"), contract.DeletionMoved)
 	e.gone(other)
-	g.Expect(e.works).To(HaveLen(1), "another one went")
+	g.Expect(e.works).To(HaveLen(1), "the deletion of another Work is ignored")
 	e.gone(version("7", "h"))
 	g.Expect(e.works).To(BeEmpty())
 }
@@ -128,14 +128,14 @@ func TestWithdrawnDeletionIsForgotten(t *testing.T) {
 	other := version("4", "h")
 	other.UID = "uid-2"
 	e.withdrawing(other)
-	g.Expect(e.works).To(HaveLen(1), "that is another one")
+	g.Expect(e.works).To(HaveLen(1), "another Work is not affected")
 	e.withdrawing(version("5", "h"))
 	g.Expect(e.works).To(BeEmpty())
 	g.Expect(e.byBinding).To(BeEmpty())
 	withdrawn := version("6", "h")
 	withdrawn.DeletionTimestamp = &metav1.Time{Time: time.Unix(1000, 0)}
 	g.Expect(contract.DeletionIntended(e.pending(id).latest([]*workv1alpha1.Work{withdrawn})[0].Annotations)).To(BeFalse())
-	g.Expect(e.observe(withdrawn, false)).To(BeFalse(), "the binding is looked at again")
+	g.Expect(e.observe(withdrawn, false)).To(BeFalse(), "the binding is reconciled")
 }
 
 func TestExpectationsTimeOut(t *testing.T) {

@@ -49,7 +49,7 @@ func TestTwoHundredClusters(t *testing.T) {
 	t.Logf("%d Works in %v", many, time.Since(began).Round(time.Millisecond))
 	g.Consistently(func() int { return len(w.works(t, "good-")) }, stagetest.Quiet, "50ms").Should(Equal(many))
 	wrote := w.wrote()
-	g.Expect(wrote).To(HaveLen(many), "no Work is asked for twice")
+	g.Expect(wrote).To(HaveLen(many), "no Work is created twice")
 	g.Expect(wrote).To(HaveEach("POST"))
 
 	// The other one is small on the hub, but as JSON in a Work it is six times as large, which is too large for any cluster. A try costs

@@ -135,7 +135,7 @@ func TestDeletedWorkIsNoStray(t *testing.T) {
 	defer q.ShutDown()
 	r.strays.add(boundTo, fanout.Key(strayOf("1", time.Time{})))
 	r.onWork().Delete(t.Context(), event.DeleteEvent{Object: strayOf("1", time.Time{})}, q)
-	g.Expect(r.strays.works).To(BeEmpty(), "a hub that waits to be elected looks at none")
+	g.Expect(r.strays.works).To(BeEmpty(), "a standby hub handles no strays")
 }
 
 func TestWorksWithoutBindingAreLoggedOnce(t *testing.T) {
@@ -158,7 +158,7 @@ func TestWorksWithoutBindingAreLoggedOnce(t *testing.T) {
 		time.Sleep(2 * logLeftAfter)
 		synctest.Wait()
 		g.Expect(said).To(HaveLen(1))
-		g.Expect(strings.Contains(said[0], "bound")).To(BeFalse(), "its binding came a moment later")
+		g.Expect(strings.Contains(said[0], "bound")).To(BeFalse(), "a Work whose binding appears later is not logged")
 		g.Expect(r.strays.works).To(BeEmpty())
 	})
 }
@@ -183,7 +183,7 @@ func TestWaitingToRenderHoldsNoSharedRoom(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		g.Expect(all.TryAcquire(maxWriting/2)).To(BeTrue(), "each has the room of what it renders")
+		g.Expect(all.TryAcquire(maxWriting/2)).To(BeTrue(), "each binding holds only the room of the Work that it renders")
 		all.Release(maxWriting / 2)
 		close(answered)
 		synctest.Wait()

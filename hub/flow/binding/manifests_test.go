@@ -110,7 +110,7 @@ func TestKeptManifestsAreBounded(t *testing.T) {
 		g.Expect(held).To(BeNumerically("<=", maxKept), "%d bytes", size)
 		g.Expect(whole).To(BeNumerically(">", clusters*size))
 		if whole < maxKept {
-			g.Expect(held).To(Equal(whole), "what is small is rendered once")
+			g.Expect(held).To(Equal(whole), "small manifests are rendered once")
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestWritesAreBoundedByBytes(t *testing.T) {
 		}
 		synctest.Wait()
 		const slack = 5 << 20 // the size of an object besides its data, and the largest object
-		g.Expect(total).To(BeNumerically(">", maxWriting/2), "they write as much as they may")
+		g.Expect(total).To(BeNumerically(">", maxWriting/2), "the writes use the limit")
 		for _, o := range of[:2] {
 			start(o)
 		}
@@ -168,7 +168,7 @@ func TestWritesAreBoundedByBytes(t *testing.T) {
 				g.Expect(n).To(BeNumerically("<=", maxWritingOne+slack), name)
 			}
 			if round == 0 {
-				g.Expect(written["small"]).To(Equal(firstBatch), "what is small does not wait")
+				g.Expect(written["small"]).To(Equal(firstBatch), "small manifests do not wait")
 			}
 			answered = true
 			for name, all := range waiting {
@@ -179,7 +179,7 @@ func TestWritesAreBoundedByBytes(t *testing.T) {
 				delete(waiting, name)
 			}
 			if round > 10 {
-				g.Expect(written["middling"]).To(BeNumerically(">=", firstBatch), "and what is not has its turn")
+				g.Expect(written["middling"]).To(BeNumerically(">=", firstBatch), "large manifests get their turn")
 			}
 			mu.Unlock()
 		}

@@ -93,14 +93,14 @@ func TestMarksAvoidRenderingAgain(t *testing.T) {
 	for _, w := range m.works {
 		w.Labels = map[string]string{contract.ResourceBindingPermanentIDLabel: id}
 	}
-	g.Expect(m.look(g).unchanged).To(BeEmpty(), "another program rendered the Works")
-	g.Expect(m.render(g, nil).outdated).To(HaveLen(2), "they are to say what they are rendered from")
+	g.Expect(m.look(g).unchanged).To(BeEmpty(), "Works of another program version are not unchanged")
+	g.Expect(m.render(g, nil).outdated).To(HaveLen(2), "outdated marks are to be written")
 	s := m.look(g)
 	g.Expect(s.unchanged).To(HaveLen(2))
 	g.Expect(s.outdated).To(HaveLen(2))
 
 	m.suspect = sets.New(types.NamespacedName{Namespace: "karmada-es-a", Name: "of another"})
-	g.Expect(m.look(g).unchanged).To(HaveLen(2), "what somebody did to a Work of another binding is no matter")
+	g.Expect(m.look(g).unchanged).To(HaveLen(2), "a suspect Work of another binding does not matter")
 	m.suspect = sets.New(types.NamespacedName{Namespace: "karmada-es-a", Name: "web"})
 	g.Expect(m.look(g).unchanged).To(Equal(sets.New("karmada-es-b")))
 	m.suspect = nil
@@ -108,14 +108,14 @@ func TestMarksAvoidRenderingAgain(t *testing.T) {
 	m.works["karmada-es-a"].Annotations[contract.RenderedFromAnnotation] = s.outdated[0].mark
 	s = m.look(g)
 	g.Expect(s.unchanged).To(HaveLen(2))
-	g.Expect(s.outdated).To(HaveLen(1), "one says so by now")
-	g.Expect(m.marks.works).To(HaveLen(1), "and is not remembered any more")
+	g.Expect(s.outdated).To(HaveLen(1), "one Work still has an outdated mark")
+	g.Expect(m.marks.works).To(HaveLen(1), "the mark that was written is forgotten")
 
 	m.binding.Spec.Clusters = append(m.binding.Spec.Clusters, workv1alpha2.TargetCluster{Name: "c"})
-	g.Expect(m.look(g).unchanged).To(HaveLen(2), "one cluster more is no matter for the others")
+	g.Expect(m.look(g).unchanged).To(HaveLen(2), "an additional cluster does not affect the others")
 	m.binding.Spec.Clusters = m.binding.Spec.Clusters[:2]
 	m.binding.Annotations[contract.TemplateFingerprintAnnotation] = "g"
-	g.Expect(m.look(g).unchanged).To(BeEmpty(), "the template is another one")
+	g.Expect(m.look(g).unchanged).To(BeEmpty(), "a changed template is rendered")
 }
 
 func TestForeignAnnotationCausesNoMarkWrites(t *testing.T) {
@@ -127,7 +127,7 @@ func TestForeignAnnotationCausesNoMarkWrites(t *testing.T) {
 	}
 	g.Expect(m.render(g, map[string]string{"theirs": "1"}).outdated).To(BeEmpty())
 	s := m.look(g)
-	g.Expect(s.unchanged).To(HaveLen(2), "it is remembered")
+	g.Expect(s.unchanged).To(HaveLen(2), "the mark is remembered")
 	g.Expect(s.outdated).To(BeEmpty())
 }
 
@@ -161,14 +161,14 @@ func TestMarksAreWrittenInTurn(t *testing.T) {
 
 	s := m.render(g, nil)
 	refresh(s, false)
-	g.Expect(patched).To(BeZero(), "it has to wait for its turn")
-	answer = apierrors.NewConflict(works, "web", errors.New("the agent reported"))
+	g.Expect(patched).To(BeZero(), "the mark waits for its turn")
+	answer = apierrors.NewConflict(works, "web", errors.New("the Work was modified"))
 	refresh(s, true)
 	g.Expect(patched).To(Equal(2))
-	g.Expect(m.look(g).outdated).To(HaveLen(2), "that is tried again")
+	g.Expect(m.look(g).outdated).To(HaveLen(2), "a conflict is retried")
 	answer = errors.New("refused")
 	refresh(m.look(g), true)
-	g.Expect(m.look(g).outdated).To(BeEmpty(), "that is not")
+	g.Expect(m.look(g).outdated).To(BeEmpty(), "another error is not retried")
 	g.Expect(m.look(g).unchanged).To(HaveLen(2))
 
 	answer = nil
@@ -177,7 +177,7 @@ func TestMarksAreWrittenInTurn(t *testing.T) {
 		live := &workv1alpha1.Work{}
 		g.Expect(m.hubClient.Get(t.Context(), client.ObjectKeyFromObject(w), live)).To(Succeed())
 		w.Annotations[contract.RenderedFromAnnotation] = live.Annotations[contract.RenderedFromAnnotation]
-		g.Expect(live.Annotations).To(Equal(w.Annotations), "nothing else is written")
+		g.Expect(live.Annotations).To(Equal(w.Annotations), "only the mark is written")
 		g.Expect(live.Generation).To(Equal(w.Generation))
 	}
 	g.Expect(m.look(g).unchanged).To(HaveLen(2))

@@ -54,7 +54,7 @@ func TestLargeBindingsDoNotBlockOtherNamespaces(t *testing.T) {
 	g.Eventually(works(other, "small-"), stagetest.Timeout, poll).Should(Equal(1))
 	g.Eventually(works(other, "large-"), stagetest.Timeout, poll).Should(Equal(many))
 	tenant.create(t, builder.MakeConfigMap(tenant.namespace, "small").Obj(), members[0])
-	g.Eventually(held, stagetest.Timeout, stagetest.Poll).Should(Equal(slots*first+1), "a small one has a worker")
+	g.Eventually(held, stagetest.Timeout, stagetest.Poll).Should(Equal(slots*first+1), "a small binding gets a worker")
 
 	// A waiting binding is reconciled when it changes: one is small now, and a wave of one cluster is not large. A deletion from many
 	// clusters is.
@@ -67,8 +67,8 @@ func TestLargeBindingsDoNotBlockOtherNamespaces(t *testing.T) {
 	g.Eventually(func() map[string]string { return tenant.has(t, web, members[1]) }, stagetest.Timeout, stagetest.Poll).Should(
 		HaveKeyWithValue(members[1], "nginx:2 r2"))
 	g.Eventually(func() []string { return tenant.told("web") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(told + 1))
-	g.Expect(tenant.works(t, "gone-")).To(ConsistOf(members), "nothing goes yet")
-	g.Expect(held()).To(Equal(slots*first+1), "no other large one was begun")
+	g.Expect(tenant.works(t, "gone-")).To(ConsistOf(members), "nothing is deleted yet")
+	g.Expect(held()).To(Equal(slots*first+1), "no other large binding was started")
 
 	release()
 	g.Eventually(works(tenant, "large-"), stagetest.Timeout, poll).Should(Equal(slots * many))

@@ -67,7 +67,7 @@ func nothingBeforeTheRollout(t *testing.T, s *stage) {
 	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r1", "b": "nothing"}))
 	work := w.work(t, "a", web)
 	g.Expect(work.Annotations).To(HaveKey(contract.RevisionSinceAnnotation))
-	g.Expect(manifest(t, work, "metadata", "annotations")).NotTo(HaveKey(contract.RevisionAnnotation), "the member does not hear of it")
+	g.Expect(manifest(t, work, "metadata", "annotations")).NotTo(HaveKey(contract.RevisionAnnotation), "the manifest has no revision")
 	g.Expect(manifest(t, work, "spec", "replicas")).To(BeEquivalentTo(2))
 	r.says(t, 1, nil)
 	g.Eventually(func() map[string]string { return w.has(t, web, "b") }, stagetest.Timeout, stagetest.Poll).Should(HaveKeyWithValue("b", "nginx:1.27 r1"))
@@ -195,9 +195,9 @@ func revisionWithoutChange(t *testing.T, s *stage) {
 	}
 	r3 := elsewhere(3)
 	r.says(t, 1, map[string]int64{"a": 3}, r3)
-	g.Expect(since("nginx:2 r3")).To(BeTemporally("==", r3.CreatedAt.Time), "r2, which a had, never was stable")
+	g.Expect(since("nginx:2 r3")).To(BeTemporally("==", r3.CreatedAt.Time), "the time is new since r2 was never stable")
 	r.says(t, 3, map[string]int64{"a": 4}, elsewhere(4))
-	g.Expect(since("nginx:2 r4")).To(BeTemporally("==", r3.CreatedAt.Time), "r3 was, and r4 changes nothing in a")
+	g.Expect(since("nginx:2 r4")).To(BeTemporally("==", r3.CreatedAt.Time), "the time stays since r3 was stable and r4 changes nothing in a")
 }
 
 func scalingGoesOn(t *testing.T, s *stage) {
@@ -218,7 +218,7 @@ func scalingGoesOn(t *testing.T, s *stage) {
 		g.Eventually(func() any { return manifest(t, w.work(t, member, web), "spec", "replicas") }, stagetest.Timeout, stagetest.Poll).Should(BeEquivalentTo(5))
 	}
 	g.Expect(w.has(t, web, "a", "b")).To(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
-	g.Expect(w.work(t, "b", web).Annotations[contract.RevisionSinceAnnotation]).To(Equal(since), "it is the same content")
+	g.Expect(w.work(t, "b", web).Annotations[contract.RevisionSinceAnnotation]).To(Equal(since), "the time stays with the content")
 	g.Expect(w.wrote()).To(Equal([]string{"PATCH", "PATCH"}))
 
 	// What the template says is newer than r2 now; that is no write for those that do not get it.
@@ -352,7 +352,7 @@ func dependenciesAreRolledOut(t *testing.T, s *stage) {
 	r.says(t, 1, map[string]int64{"a": 2}, r.cut(t, 2, "Edited", w.source(t, web, b), w.source(t, config, bc), w.source(t, late, bl)))
 	g.Eventually(func() map[string]string { return w.has(t, config, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "2 r2", "b": "1 r1"}))
 	g.Eventually(func() map[string]string { return w.has(t, late, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "1 r2", "b": "nothing"}))
-	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r2", "b": "nginx:1.27 r1"}), "it says that it has r2")
+	g.Eventually(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Timeout, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:1.27 r2", "b": "nginx:1.27 r1"}), "the Work gets the number r2 although its content is unchanged")
 	w.wrote()
 
 	// A revision that needs it no more takes nothing away where it was, and an edit reaches nobody.

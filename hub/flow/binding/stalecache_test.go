@@ -63,7 +63,7 @@ func TestStaleRolloutMovesNothingBack(t *testing.T) {
 	g.Eventually(func() int {
 		tried += len(blind.wrote())
 		return tried
-	}, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 3), "it tries to make what it does not see")
+	}, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 3), "the hub tries to create the Works that it does not see")
 	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 }
 
@@ -82,7 +82,7 @@ func TestStaleStrategySendsNothing(t *testing.T) {
 			}},
 		}
 	})
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "its Works say that it goes by one")
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "the hub reads the binding live because its Works have a revision")
 	g.Consistently(func() map[string]string { return w.has(t, web, "a", "b") }, stagetest.Quiet, stagetest.Poll).Should(Equal(map[string]string{"a": "nginx:2 r2", "b": "nginx:1.27 r1"}))
 	g.Expect(blind.wrote()).To(BeEmpty())
 }

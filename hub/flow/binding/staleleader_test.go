@@ -129,7 +129,7 @@ func TestStaleBindingDeletesNoReturnedWork(t *testing.T) {
 			b.Spec.Clusters, b.Generation = b.Spec.Clusters[1:], b.Generation-1
 		}
 	}))
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "the reconcile is retried")
 	g.Expect(w.works(t, "web-")).To(Equal([]string{"one", "two"}))
 	g.Expect(w.intent(t, "one", template)).To(BeEmpty())
 	g.Expect(blind.wrote()).To(BeEmpty())
@@ -157,7 +157,7 @@ func TestStaleAllowanceDeletesNothing(t *testing.T) {
 		b.Spec.Clusters = nil
 	})
 	blind, read := w.behind(t, b, shows(mayUseNothing(w, w.namespace)))
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "the reconcile is retried")
 	g.Expect(w.works(t, "web-")).To(Equal([]string{"one", "two"}))
 	g.Expect(w.intent(t, "two", template)).To(BeEmpty())
 	g.Expect(blind.wrote()).NotTo(ContainElement("DELETE"))

@@ -50,8 +50,8 @@ func TestInterruptedDeletionIsUndone(t *testing.T) {
 	})
 	stop = w.run(t, "v1")
 	g.Eventually(func() string { return w.intent(t, "b", wanted) }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty())
-	g.Eventually(preserved, stagetest.Timeout, stagetest.Poll).Should(HaveValue(BeFalse()), "nobody says any more that its object is to stay")
-	g.Eventually(func() string { return w.intent(t, "b", kept) }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "whoever deletes it by hand keeps its object")
+	g.Eventually(preserved, stagetest.Timeout, stagetest.Poll).Should(HaveValue(BeFalse()), "the object is not preserved any more")
+	g.Eventually(func() string { return w.intent(t, "b", kept) }, stagetest.Timeout, stagetest.Poll).Should(BeEmpty(), "the deletion intent is removed, so that a manual deletion keeps the object")
 	g.Expect(w.works(t, "")).To(Equal([]string{"a", "a", "b", "b"}))
 	stop()
 }

@@ -29,14 +29,14 @@ func TestNamespaceStorageIsLimited(t *testing.T) {
 	g.Eventually(func() []string { return w.told("large") }, stagetest.Timeout, stagetest.Poll).Should(ContainElement(And(
 		HavePrefix("Warning SyncWorkFailed: "), ContainSubstring("the Works of namespace %q for all clusters may take 1Mi of the hub's database", w.namespace), ContainSubstring(refused),
 	)))
-	g.Expect(w.works(t, "large-")).To(HaveLen(2), "there is room for two of three")
+	g.Expect(w.works(t, "large-")).To(HaveLen(2), "there is room for two of three Works")
 
 	elsewhere := builder.MakeConfigMap(other.namespace, "large", "data", filled(400)).Obj()
 	other.create(t, elsewhere, "a")
-	g.Eventually(func() []string { return other.works(t, "large-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1), "another namespace has a part of its own")
+	g.Eventually(func() []string { return other.works(t, "large-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(1), "another namespace has its own limit")
 	small := builder.MakeConfigMap(w.namespace, "small", "data", "x").Obj()
 	w.create(t, small, "a", "b", "c")
-	g.Eventually(func() []string { return w.works(t, "small-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(3), "what fits is written")
+	g.Eventually(func() []string { return w.works(t, "small-") }, stagetest.Timeout, stagetest.Poll).Should(HaveLen(3), "Works that fit are written")
 
 	// A Work that becomes smaller is written although there is no room, and makes room for those that wait.
 	shown(filled(200))

@@ -130,9 +130,9 @@ func TestMissingQuotaReadsNamespaceLive(t *testing.T) {
 				g.Expect(looks(tc.before)).To(BeFalse())
 			}
 			g.Expect(looks(tc.now)).To(Equal(tc.want))
-			g.Expect(looks(tc.now)).To(Equal(tc.want), "also of the next binding")
+			g.Expect(looks(tc.now)).To(Equal(tc.want), "the result holds for the next binding")
 			if !tc.want {
-				g.Expect(r.bounded.see("shop", nil)).To(HaveLen(len(tc.now)), "what was lifted is not asked about again")
+				g.Expect(r.bounded.see("shop", nil)).To(HaveLen(len(tc.now)), "a removed quota is settled")
 			}
 		})
 	}

@@ -145,9 +145,9 @@ func TestStartReadsOnlyChangedTemplates(t *testing.T) {
 			g.Eventually(func() string { return marks()[i] }, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(before[i]))
 		}
 	}
-	g.Expect(started("v2", marked)).To(Equal(every), "another program may render otherwise")
-	g.Expect(w.wrote()).To(Equal(slices.Repeat([]string{http.MethodPatch}, len(names))), "it does not, and the Works say so in time")
-	g.Expect(started("v2")).To(BeEmpty(), "so it reads nothing when it starts again")
+	g.Expect(started("v2", marked)).To(Equal(every), "another program version renders all")
+	g.Expect(w.wrote()).To(Equal(slices.Repeat([]string{http.MethodPatch}, len(names))), "the marks are updated")
+	g.Expect(started("v2")).To(BeEmpty(), "the next start reads nothing")
 	g.Expect(w.wrote()).To(BeEmpty())
 
 	stop := w.run(t, "v2")
@@ -157,9 +157,9 @@ func TestStartReadsOnlyChangedTemplates(t *testing.T) {
 	g.Eventually(func() []string { return w.works(t, contract.WorkName("Deployment", w.namespace, "same")) }, stagetest.Timeout, stagetest.Poll).Should(Equal([]string{"a", "b"}))
 	read, rendered := stop()
 	g.Expect(read).To(HaveKeyWithValue("same", 1))
-	g.Expect(rendered).To(HaveKeyWithValue("same", 1), "of one cluster more only that one is rendered")
+	g.Expect(rendered).To(HaveKeyWithValue("same", 1), "only the additional cluster is rendered")
 	g.Expect(w.wrote()).To(Equal([]string{http.MethodPost}))
-	g.Expect(started("v2")).To(BeEmpty(), "the others are what they were")
+	g.Expect(started("v2")).To(BeEmpty(), "the others are unchanged")
 
 	change(t, w, templates["edited"], image("nginx:2"))
 	see("edited")
@@ -180,5 +180,5 @@ func TestStartReadsOnlyChangedTemplates(t *testing.T) {
 	g.Expect(w.work(t, "a", templates["spoilt"]).Labels).To(HaveKey(contract.WorkPermanentIDLabel))
 	g.Expect(manifest(t, w.work(t, "a", templates["scaled"]), "spec", "replicas")).To(BeEquivalentTo(3))
 	g.Expect(manifest(t, w.work(t, "a", templates["overridden"]), "spec", "replicas")).To(BeEquivalentTo(5))
-	g.Expect(started("v2")).To(BeEmpty(), "now they are what they are rendered from")
+	g.Expect(started("v2")).To(BeEmpty(), "the marks are right now")
 }

@@ -57,15 +57,15 @@ func TestStartRendersOnlyChangedQuotas(t *testing.T) {
 	change(t, w, bound, func(q *policyv1alpha1.FederatedResourceQuota) {
 		q.Spec.Overall[corev1.ResourceCPU] = resource.MustParse("50")
 	})
-	g.Expect(started()).To(BeEmpty(), "how much it allows bounds what is admitted")
+	g.Expect(started()).To(BeEmpty(), "the amount of a quota does not cause rendering")
 
 	change(t, w, bound, func(q *policyv1alpha1.FederatedResourceQuota) {
 		q.Spec.Overall[corev1.ResourceMemory] = resource.MustParse("50Gi")
 	})
 	old := mark()
 	marked := func() { g.Eventually(mark, stagetest.Timeout, stagetest.Poll).ShouldNot(Equal(old)) }
-	g.Expect(started(marked)).To(Equal(rendered), "another resource is bounded")
-	g.Expect(started()).To(BeEmpty(), "it is within that, too, and the Work says so")
+	g.Expect(started(marked)).To(Equal(rendered), "a quota for another resource causes rendering")
+	g.Expect(started()).To(BeEmpty(), "the next start renders nothing")
 
 	// The template requests more than was admitted: the Works stay, and are rendered at each start.
 	change(t, w, template, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"more": "2"}) })
@@ -83,13 +83,13 @@ func TestStartRendersOnlyChangedQuotas(t *testing.T) {
 	}
 	g.Expect(w.work(t, "a", template).Generation).To(Equal(before.Generation))
 	change(t, w, b, asks("1"))
-	g.Expect(started()).To(Equal(rendered), "now it is admitted")
+	g.Expect(started()).To(Equal(rendered), "admitted requests cause rendering")
 	g.Expect(w.work(t, "a", template).Generation).To(BeNumerically(">", before.Generation))
 	g.Expect(started()).To(BeEmpty())
 
 	old = mark()
 	g.Expect(w.hub.Delete(t.Context(), bound)).To(Succeed())
-	g.Expect(started(marked)).To(Equal(rendered), "no quota is another origin")
+	g.Expect(started(marked)).To(Equal(rendered), "the removal of the quota causes rendering")
 	g.Expect(started()).To(BeEmpty())
 }
 
@@ -122,7 +122,7 @@ func quotaThatBoundsLess(t *testing.T, s *stage) {
 	g.Expect(works()).To(BeEmpty())
 
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName, b.Spec.Suspension = "another", nil })
-	g.Eventually(rendered, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", ContainSubstring(`names scheduler "another"`)), "nobody goes round a quota by that")
+	g.Eventually(rendered, stagetest.Timeout, stagetest.Poll).Should(HaveField("Message", ContainSubstring(`names scheduler "another"`)), "another scheduler does not bypass the quota")
 	g.Expect(works()).To(BeEmpty())
 	change(t, w, b, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.SchedulerName, b.Spec.Suspension = "", &workv1alpha2.Suspension{Scheduling: new(true)}

@@ -103,7 +103,7 @@ func TestUnseenEditIsNotSent(t *testing.T) {
 	w.looks(t, "first")
 	stays("nginx:1.27", "nothing")
 	read, _ := stop()
-	g.Expect(read).NotTo(HaveKey("web"), "there is no need to before the detector has looked")
+	g.Expect(read).NotTo(HaveKey("web"), "templates are not read before the detector has seen them")
 
 	// The detector has not seen the last edit. Replicas are scaled nevertheless.
 	scale(3)

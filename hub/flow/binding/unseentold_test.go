@@ -24,7 +24,7 @@ func TestLongWaitingEditIsReported(t *testing.T) {
 	s.unseen = edits.Unseen{Template: b.Spec.Resource, Since: clock.Now()}
 	clock.SetTime(clock.Now().Add(20 * time.Second))
 	g.Expect(r.tellUnseen(s, desired)).To(Equal(40 * time.Second))
-	g.Expect(desired.failures).To(BeEmpty(), "it looks at all templates after a start")
+	g.Expect(desired.failures).To(BeEmpty(), "nothing is reported soon after a start")
 	clock.SetTime(clock.Now().Add(40 * time.Second))
 	g.Expect(r.tellUnseen(s, desired)).To(BeZero())
 	g.Expect(desired.failures).To(HaveLen(1))

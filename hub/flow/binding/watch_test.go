@@ -39,7 +39,7 @@ func TestChangedWorkRequestsFormerBinding(t *testing.T) {
 	before.Annotations[contract.ResourceBindingNamespaceAnnotation] = "shop"
 	before.Annotations[contract.ResourceBindingNameAnnotation] = "web-deployment"
 	after.Annotations = nil
-	g.Expect(show(t, r, before, after)).To(Equal([]string{"shop/web-deployment"}), "though it names it no more")
+	g.Expect(show(t, r, before, after)).To(Equal([]string{"shop/web-deployment"}), "the former binding is requested")
 }
 
 func TestWorksOfOtherBindingKindAreIgnored(t *testing.T) {

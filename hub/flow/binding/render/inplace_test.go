@@ -24,5 +24,5 @@ func TestInPlaceRemovesDeletionIntent(t *testing.T) {
 	out, err := InPlace(Input{Binding: &workv1alpha2.ResourceBinding{}}, live)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out.Annotations).NotTo(HaveKey(contract.DeletionIntentAnnotation))
-	g.Expect(live.Annotations).To(HaveKey(contract.DeletionIntentAnnotation), "that of the cache is as it was")
+	g.Expect(live.Annotations).To(HaveKey(contract.DeletionIntentAnnotation), "the given Work is not modified")
 }

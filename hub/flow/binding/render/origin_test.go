@@ -104,7 +104,7 @@ func TestOriginCoversEveryInput(t *testing.T) {
 	}
 	NewWithT(t).Expect(of(func(s *story, _ *workv1alpha2.ResourceBinding) {
 		s.work.Annotations[contract.RenderedFromAnnotation] = same
-	})).To(Equal(same), "what it says itself does not count")
+	})).To(Equal(same), "the mark does not depend on itself")
 	bounded := func(change func(*render.Quota, *workv1alpha2.ResourceBinding)) string {
 		return of(func(s *story, b *workv1alpha2.ResourceBinding) {
 			b.Spec.Replicas, b.Spec.ReplicaRequirements = 0, nil
@@ -130,7 +130,7 @@ func TestOriginCoversEveryInput(t *testing.T) {
 			change(s)
 		})
 	}
-	NewWithT(t).Expect(plain(func(s *story) { s.cluster.Spec.Region = "south" })).To(Equal(plain(func(*story) {})), "clusters are alike where nothing is overridden")
+	NewWithT(t).Expect(plain(func(s *story) { s.cluster.Spec.Region = "south" })).To(Equal(plain(func(*story) {})), "properties of the cluster do not matter without overrides")
 }
 
 func targets(clusters ...string) []workv1alpha2.TargetCluster {
@@ -201,7 +201,7 @@ func TestOriginDeterminesWork(t *testing.T) {
 					shared++
 				}
 			}
-			g.Expect(shared).To(BeNumerically(">", 50), "bindings that say something else have Works of one origin")
+			g.Expect(shared).To(BeNumerically(">", 50), "different bindings with Works of the same origin")
 			g.Expect(len(specs)).To(BeNumerically(">", 50))
 		})
 	}

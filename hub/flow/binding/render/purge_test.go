@@ -54,5 +54,5 @@ func TestPurging(t *testing.T) {
 	there := func(cluster string) bool { return cluster == "there" }
 	g.Expect(Purging(spec, there)).To(BeEquivalentTo(2))
 	spec.Placement.ReplicaScheduling.ReplicaSchedulingType = policyv1alpha1.Duplicated
-	g.Expect(Purging(spec, there)).To(BeZero(), "every copy is a whole")
+	g.Expect(Purging(spec, there)).To(BeZero(), "duplicated replicas are not purged in part")
 }

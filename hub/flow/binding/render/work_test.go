@@ -190,7 +190,7 @@ func TestWorkOfAClusterScopedTemplate(t *testing.T) {
 	g.Expect(work.Annotations).NotTo(HaveKey(contract.ResourceBindingNameAnnotation))
 	manifest := manifestOf(g, work)
 	g.Expect(manifest.GetName()).To(Equal("system:view"))
-	g.Expect(manifest.GetAnnotations()).NotTo(HaveKey(contract.TemplateGenerationAnnotation), "it has no generation")
+	g.Expect(manifest.GetAnnotations()).NotTo(HaveKey(contract.TemplateGenerationAnnotation), "a template without a generation gets no annotation")
 }
 
 func TestPermanentIDOfAWork(t *testing.T) {
@@ -202,11 +202,11 @@ func TestPermanentIDOfAWork(t *testing.T) {
 		return work.Labels[contract.WorkPermanentIDLabel]
 	}
 	one := id(nil)
-	g.Expect(id(func(in *render.Input) { in.Template.SetAnnotations(nil) })).To(Equal(one), "it does not depend on the template")
-	g.Expect(id(func(in *render.Input) { in.Target.Name = "edge-2" })).NotTo(Equal(one), "it depends on the cluster")
+	g.Expect(id(func(in *render.Input) { in.Template.SetAnnotations(nil) })).To(Equal(one), "the id does not depend on the template")
+	g.Expect(id(func(in *render.Input) { in.Target.Name = "edge-2" })).NotTo(Equal(one), "the id depends on the cluster")
 	g.Expect(id(func(in *render.Input) {
 		in.Binding.SetLabels(map[string]string{contract.ResourceBindingPermanentIDLabel: "b-2"})
-	})).NotTo(Equal(one), "it depends on the binding")
+	})).NotTo(Equal(one), "the id depends on the binding")
 }
 
 func TestWorkNeedsThePermanentIDOfItsBinding(t *testing.T) {
@@ -378,7 +378,7 @@ func TestSuspensionAndPreservation(t *testing.T) {
 		in.Preserved = func(cluster string) bool { return cluster == in.Target.Name }
 	}))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(*work.Spec.PreserveResourcesOnDeletion).To(BeTrue(), "it was read for all clusters at once")
+	g.Expect(*work.Spec.PreserveResourcesOnDeletion).To(BeTrue(), "Preserved is used if it is set")
 }
 
 func relabel() policyv1alpha1.OverridePolicy {
@@ -404,7 +404,7 @@ func TestOverridesApplyBetweenReplicasAndMarks(t *testing.T) {
 	replicas, _, err := unstructured.NestedInt64(manifest.Object, "spec", "replicas")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(replicas).To(Equal(int64(9)))
-	g.Expect(manifest.GetLabels()).To(HaveLen(3), "ours cannot be removed")
+	g.Expect(manifest.GetLabels()).To(HaveLen(3), "overrides cannot remove the marks")
 	g.Expect(work.Annotations[contract.AppliedOverridesAnnotation]).To(HavePrefix(`[{"policyName":"relabel","overriders":{"plaintext":[{"path":"/spec/replicas","operator":"replace","value":9}`))
 	g.Expect(work.Annotations).NotTo(HaveKey(contract.AppliedClusterOverridesAnnotation))
 	g.Expect(manifest.GetAnnotations()).NotTo(HaveKey(contract.AppliedOverridesAnnotation))

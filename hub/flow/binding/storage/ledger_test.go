@@ -31,7 +31,7 @@ func admit(l *storage.Ledger, w *workv1alpha1.Work, replaced types.UID) error {
 	checked := l.Check(dropped, len(w.Spec.Workload.Manifests[0].Raw), replaced, false)
 	settle, err := l.Admit(w, replaced, false)
 	if (checked == nil) != (err == nil) || err != nil && checked.Error() != err.Error() {
-		return fmt.Errorf("asked, %w, and told, %w", checked, err)
+		return fmt.Errorf("checking returned %w, admitting %w", checked, err)
 	}
 	if err == nil {
 		settle(nil)
@@ -47,9 +47,9 @@ func TestLedgerLimitsNamespace(t *testing.T) {
 	dropped := work("1", "shop", 38)
 	dropped.Spec.Workload.Manifests = nil
 	l.Put(dropped) // as in a cache
-	g.Expect(admit(l, work("", "shop", 58), "")).To(Succeed(), "what is told twice counts once")
+	g.Expect(admit(l, work("", "shop", 58), "")).To(Succeed(), "a Work that is put twice counts once")
 	l.Put(work("2", "shop", 50)) // 52 KiB with its metadata
-	g.Expect(admit(l, work("", "office", 90), "")).To(Succeed(), "another has a part of its own")
+	g.Expect(admit(l, work("", "office", 90), "")).To(Succeed(), "another namespace has its own limit")
 
 	err := admit(l, work("", "shop", 10), "")
 	full := &storage.NoRoomError{}
@@ -57,7 +57,7 @@ func TestLedgerLimitsNamespace(t *testing.T) {
 	g.Expect(*full).To(Equal(storage.NoRoomError{Namespace: "shop", Taken: 92 << 10, More: 12 << 10, Limit: 100 << 10}))
 	g.Expect(err).To(MatchError(`the Works of namespace "shop" for all clusters may take 100Ki of the hub's database, and this Work would exceed that by 4Ki`))
 
-	g.Expect(admit(l, work("2", "shop", 58), "2")).To(Succeed(), "it takes the place of another")
+	g.Expect(admit(l, work("2", "shop", 58), "2")).To(Succeed(), "the replaced Work does not count")
 	g.Expect(admit(l, work("2", "shop", 59), "2")).NotTo(Succeed())
 	l.Put(work("2", "shop", 10))
 	g.Expect(admit(l, work("", "shop", 46), "")).To(Succeed())
@@ -75,9 +75,9 @@ func TestConcurrentAdmitsShareTheRoom(t *testing.T) {
 	g.Expect(admit(l, work("", "shop", 60), "")).NotTo(Succeed())
 	first(nil)
 	second, err := l.Admit(work("", "shop", 60), "", false)
-	g.Expect(err).NotTo(HaveOccurred(), "the first was not written")
+	g.Expect(err).NotTo(HaveOccurred(), "the room of a failed write is released")
 	second(work("2", "shop", 60))
-	g.Expect(admit(l, work("", "shop", 30), "")).To(Succeed(), "what is written counts once")
+	g.Expect(admit(l, work("", "shop", 30), "")).To(Succeed(), "a written Work counts once")
 	g.Expect(admit(l, work("", "shop", 40), "")).NotTo(Succeed())
 }
 
@@ -107,11 +107,11 @@ func TestMovesMayExceedTheLimit(t *testing.T) {
 func TestUncountedWorks(t *testing.T) {
 	g := NewWithT(t)
 	l := storage.NewLedger(10 << 10)
-	g.Expect(admit(l, work("1", "", 40), "")).To(Succeed(), "what is cluster-scoped is written by administrators")
+	g.Expect(admit(l, work("1", "", 40), "")).To(Succeed(), "Works of cluster-scoped templates are not counted")
 	byHand := work("1", "shop", 40)
 	byHand.Annotations = nil
 	g.Expect(admit(l, byHand, "")).To(Succeed())
-	g.Expect(admit(storage.NewLedger(0), work("1", "shop", 40), "")).To(Succeed(), "without a limit there is none")
+	g.Expect(admit(storage.NewLedger(0), work("1", "shop", 40), "")).To(Succeed(), "a ledger without a limit admits everything")
 	var none *storage.Ledger
 	none.Put(work("1", "shop", 40))
 	none.Forget("1")
