@@ -82,7 +82,7 @@ func TestHubWithoutDependencyInCacheDetachesNothing(t *testing.T) {
 			return metadata && obj.GetNamespace() == w.namespace && obj.GetName() == "settings"
 		}).Transform
 	})
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "the reconcile is retried")
 	after := w.attachedBinding(t, "settings-configmap")
 	g.Expect(after.UID).To(Equal(before.UID))
 	g.Expect(after.DeletionTimestamp).To(BeNil())
@@ -132,7 +132,7 @@ func TestHubWithStaleWorkloadDetachesNothing(t *testing.T) {
 			return in, nil
 		}}
 	})
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "the reconcile is retried")
 	after := w.attachedBinding(t, "settings-configmap")
 	g.Expect(after.DeletionTimestamp).To(BeNil())
 	g.Expect(after.Spec.RequiredBy).To(HaveLen(1))
@@ -157,7 +157,7 @@ func TestNamespaceStaysInClusterMissingFromCache(t *testing.T) {
 	read := w.behind(t, "/clusters/"+member, func(o *cache.Options) {
 		o.ByObject[&clusterv1alpha1.Cluster{}] = absent(func(obj client.Object) bool { return obj.GetName() == member })
 	})
-	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "it looks again and again")
+	g.Eventually(read.Load, stagetest.Timeout, stagetest.Poll).Should(BeNumerically(">", 1), "the reconcile is retried")
 	g.Expect(follows()).To(Equal(map[string][]string{"": {member}}))
 }
 

@@ -342,7 +342,7 @@ func TestSuspensionAndPreservation(t *testing.T) {
 		suspension *workv1alpha2.Suspension
 		want       bool
 	}{
-		"nothing said":                 {nil, false},
+		"no suspension":                {nil, false},
 		"only scheduling":              {&workv1alpha2.Suspension{Scheduling: new(true)}, false},
 		"everywhere":                   {&workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(true)}}, true},
 		"suspension is false":          {&workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: new(false)}}, false},
