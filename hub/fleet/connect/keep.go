@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"fairlead.dev/common/contract"
@@ -17,7 +19,7 @@ import (
 // superviseLine supervises a line until it ends: it checks the agent's health and rights, its Cluster, and the age of
 // the line.
 func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, until time.Time) {
-	log := s.Log.WithValues("Cluster", l.Cluster)
+	v := &supervision{server: s, line: l, who: who, log: s.Log.WithValues("Cluster", l.Cluster)}
 	changed, stop := s.open.watch(l.Cluster)
 	defer stop()
 	s.endUnlessAdmitted(ctx, l, who) // the cluster may have been forgotten during the handshake
@@ -31,16 +33,10 @@ func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, u
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	draining := s.draining
-	var replaced time.Time
-	var asking chan bool // receives whether the agent is healthy; nil unless a check is running
-	misses, ticks := 0, 0
 	for {
 		select {
 		case <-l.Client.Done():
-			// A line that moved to another replica was not lost, like one that said goodbye.
-			goodbye := errors.Is(l.Client.Err(), line.ErrGoodbye) || errors.Is(l.Client.Err(), line.ErrReplaced)
-			s.Lines.Ended(l, goodbye, s.Clock.Now())
-			log.Info("The line of an agent has ended", "reason", reasonOf(l.Client.Err()))
+			v.recordEnd()
 			return
 		case <-draining:
 			draining = nil
@@ -50,37 +46,76 @@ func (s *Server) superviseLine(ctx context.Context, l *lines.Line, who caller, u
 		case <-changed:
 			s.endUnlessAdmitted(ctx, l, who)
 		case <-expiry.C():
-			log.Info("Ending a line, the certificate of the agent or the line itself is too old")
+			v.log.Info("Ending a line, the certificate of the agent or the line itself is too old")
 			_ = l.Client.Close()
 		case <-ticker.C():
-			ticks++
-			now := s.Clock.Now()
-			if newest := s.Lines.Newest(l.Cluster); newest == l {
-				replaced = time.Time{}
-			} else if replaced.IsZero() {
-				replaced = now
-			}
-			if !replaced.IsZero() && (l.Client.Streams() == 0 || now.Sub(replaced) > replacedMost) {
-				_ = l.Client.Close()
-				continue
-			}
-			if asking == nil && !isLeaving(l.Client) {
-				asking = make(chan bool, 1)
-				go func(to chan<- bool) { to <- s.isWell(ctx, l) }(asking)
-			}
-			if ticks%rightsEvery == 0 {
-				s.endWithoutRight(ctx, l, who)
-			}
-		case well := <-asking:
-			asking = nil
-			if misses++; well {
-				misses = 0
-			}
-			if misses >= selfMisses {
-				log.Info("Ending a line, the agent answers pings, but is not healthy")
-				_ = l.Client.Close()
-			}
+			v.tick(ctx)
+		case well := <-v.asking:
+			v.recordHealth(well)
 		}
+	}
+}
+
+// supervision is the state of the supervision of one line. One goroutine uses it.
+type supervision struct {
+	server *Server
+	line   *lines.Line
+	who    caller
+	log    logr.Logger
+	// replaced is when a newer line of the cluster was first seen; zero while this is the newest.
+	replaced time.Time
+	// asking receives whether the agent is healthy; nil unless a check is running.
+	asking chan bool
+	// misses counts the failed health checks since the last that succeeded, ticks the periodic checks.
+	misses, ticks int
+}
+
+// recordEnd records that the line has ended.
+func (v *supervision) recordEnd() {
+	err := v.line.Client.Err()
+	// A line that moved to another replica was not lost, like one that said goodbye.
+	goodbye := errors.Is(err, line.ErrGoodbye) || errors.Is(err, line.ErrReplaced)
+	v.server.Lines.Ended(v.line, goodbye, v.server.Clock.Now())
+	v.log.Info("The line of an agent has ended", "reason", reasonOf(err))
+}
+
+// tick does the periodic checks: it ends a line that was replaced, or begins a health check and, now and then, checks
+// the agent's rights.
+func (v *supervision) tick(ctx context.Context) {
+	v.ticks++
+	if v.isUnneeded() {
+		_ = v.line.Client.Close()
+		return
+	}
+	if v.asking == nil && !isLeaving(v.line.Client) {
+		v.asking = make(chan bool, 1)
+		go func(to chan<- bool) { to <- v.server.isWell(ctx, v.line) }(v.asking)
+	}
+	if v.ticks%rightsEvery == 0 {
+		v.server.endWithoutRight(ctx, v.line, v.who)
+	}
+}
+
+// isUnneeded says whether the cluster has a newer line, and this one has no streams or was replaced long ago.
+func (v *supervision) isUnneeded() bool {
+	now := v.server.Clock.Now()
+	if newest := v.server.Lines.Newest(v.line.Cluster); newest == v.line {
+		v.replaced = time.Time{}
+	} else if v.replaced.IsZero() {
+		v.replaced = now
+	}
+	return !v.replaced.IsZero() && (v.line.Client.Streams() == 0 || now.Sub(v.replaced) > replacedMost)
+}
+
+// recordHealth counts the result of a health check, and ends the line of an agent that failed several in a row.
+func (v *supervision) recordHealth(well bool) {
+	v.asking = nil
+	if v.misses++; well {
+		v.misses = 0
+	}
+	if v.misses >= selfMisses {
+		v.log.Info("Ending a line, the agent answers pings, but is not healthy")
+		_ = v.line.Client.Close()
 	}
 }
 
