@@ -186,8 +186,11 @@ func (w *world) attached(t *testing.T, namespace, name string) func() map[string
 			b = &workv1alpha2.ClusterResourceBinding{}
 		}
 		err := w.hub.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, b)
-		if err != nil || b.GetDeletionTimestamp() != nil {
+		if apierrors.IsNotFound(err) || b.GetDeletionTimestamp() != nil {
 			return nil
+		}
+		if err != nil {
+			return map[string][]string{"error": {err.Error()}} // a binding that cannot be read is not one that is gone
 		}
 		out := map[string][]string{}
 		for _, s := range b.BindingSpec().RequiredBy {
