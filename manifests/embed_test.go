@@ -55,16 +55,19 @@ func TestFilesUseTheNamesOfTheContract(t *testing.T) {
 	g := NewWithT(t)
 	policies, err := Policies()
 	g.Expect(err).NotTo(HaveOccurred())
+	ofAgents := 0
 	for _, p := range policies {
 		g.Expect(p.GetLabels()).To(HaveKeyWithValue(contract.SystemLabel, contract.LabelTrue))
 		if p.GetKind() != "ValidatingAdmissionPolicy" || !strings.HasPrefix(p.GetName(), "agent-") {
 			continue
 		}
+		ofAgents++
 		conditions, _, err := unstructured.NestedSlice(p.Object, "spec", "matchConditions")
 		g.Expect(err).NotTo(HaveOccurred())
 		// All conditions must hold for a policy to look, so one that names the agents bounds it to them; the others only spare work.
 		g.Expect(conditions).To(ContainElement(HaveKeyWithValue("expression", HavePrefix("'"+contract.AgentGroup+"' in request.userInfo.groups"))), p.GetName())
 	}
+	g.Expect(ofAgents).NotTo(BeZero())
 	roles, err := RBAC()
 	g.Expect(err).NotTo(HaveOccurred())
 	var subjects []any

@@ -153,6 +153,7 @@ func TestContentsOfTheCache(t *testing.T) {
 
 	namespaces := &corev1.NamespaceList{}
 	g.Expect(kept.List(t.Context(), namespaces)).To(Succeed())
+	g.Expect(namespaces.Items).NotTo(BeEmpty())
 	for i := range namespaces.Items {
 		g.Expect(namespaces.Items[i].ManagedFields).To(BeEmpty())
 	}

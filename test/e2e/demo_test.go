@@ -56,7 +56,9 @@ func TestTheExamples(t *testing.T) {
 				"deployments,statefulsets,services,configmaps,secrets,serviceaccounts,roles,rolebindings,ingresses,cronjobs,poddisruptionbudgets,horizontalpodautoscalers"))
 			g.Expect(names).To(HaveLen(16), member)
 		}
-		for _, fields := range table(kubectl(t, g, f, fleet.HubName, "get", "deployments", "-n", "shop")) {
+		deployments := table(kubectl(t, g, f, fleet.HubName, "get", "deployments", "-n", "shop"))
+		g.Expect(deployments).To(HaveLen(2))
+		for _, fields := range deployments {
 			want := map[string]string{"web": "6/2", "stock": "3/1"}[fields[0]]
 			g.Expect(fields[1]).To(Equal(want), fields[0])
 		}

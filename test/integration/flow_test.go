@@ -231,6 +231,7 @@ func TestWhatIsDoneIsNotWrittenAgain(t *testing.T) {
 	eventually(t, func(g Gomega) {
 		g.Expect(integer(s.onHub(t, g, template), "status", "readyReplicas")).To(BeEquivalentTo(2))
 		binding := s.binding(t, g, template)
+		g.Expect(binding.Status.AggregatedStatus).To(HaveLen(2))
 		for _, item := range binding.Status.AggregatedStatus {
 			g.Expect(item.Health).To(Equal(workv1alpha1.Healthy))
 		}

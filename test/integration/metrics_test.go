@@ -69,6 +69,7 @@ func TestDashboardsAndAlertsAskForWhatThereIs(t *testing.T) {
 	s.openLine(t)
 	queries, err := monitoring.Queries()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(queries).NotTo(BeEmpty())
 
 	eventually(t, func(g Gomega) {
 		there := s.scrape(g)

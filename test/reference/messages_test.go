@@ -43,11 +43,16 @@ func TestTroubleshootingQuotesWhatAHubSays(t *testing.T) {
 	}
 	// Messages may continue in the next line of the source.
 	sources := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(said.String(), "")
-	for _, quoted := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(section, -1) {
+	quotations := regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(section, -1)
+	if len(quotations) == 0 {
+		t.Fatal("the section quotes nothing")
+	}
+	for _, quoted := range quotations {
 		if !strings.Contains(sources, quoted[1]) {
 			t.Errorf("no hub says %q", quoted[1])
 		}
 	}
+	reasons := 0
 	for _, dir := range []string{"peers", "database", "datadir"} {
 		files, err := filepath.Glob(filepath.Join(root, "hub/machinery/controlplane", dir, "*.go"))
 		if err != nil || len(files) == 0 {
@@ -59,10 +64,14 @@ func TestTroubleshootingQuotesWhatAHubSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, reason := range regexp.MustCompile(`(?m)^var Err(?:Authority|OtherDatabase|NoAnswer|NotLetIn) += errors\.New\("([^"]+)"\)`).FindAllStringSubmatch(string(source), -1) {
+				reasons++
 				if !strings.Contains(section, `"`+reason[1]+`"`) {
 					t.Errorf("the section has no entry for %q", reason[1])
 				}
 			}
 		}
+	}
+	if reasons != 4 {
+		t.Errorf("%d reasons were found in the sources, want 4", reasons)
 	}
 }

@@ -117,6 +117,7 @@ func TestALostRegionIsUnknownAfterOneGracePeriod(t *testing.T) {
 	}
 	var list clusterv1alpha1.ClusterList
 	g.Expect(r.hub.List(t.Context(), &list)).To(Succeed())
+	g.Expect(list.Items).To(HaveLen(clusters))
 	for i := range list.Items {
 		ready := meta.FindStatusCondition(list.Items[i].Status.Conditions, clusterv1alpha1.ClusterReady)
 		g.Expect(ready.Status).To(Equal(metav1.ConditionUnknown), list.Items[i].Name)

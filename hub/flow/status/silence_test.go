@@ -140,6 +140,7 @@ func TestClustersThatFallSilentTogetherAreToldOfTogether(t *testing.T) {
 			})
 		}
 		s.eventually(t, b, func(g Gomega, said *workv1alpha2.ResourceBindingStatus) {
+			g.Expect(said.AggregatedStatus).To(HaveLen(many))
 			for i := range said.AggregatedStatus {
 				g.Expect(said.AggregatedStatus[i].StaleSince != nil).To(Equal(status == metav1.ConditionUnknown))
 			}

@@ -45,6 +45,7 @@ func TestAttemptsAreKeptByTheBrowser(t *testing.T) {
 	}
 	begin("first-one", "/clusters?q=<a>&b")
 	begin("second-one", "/"+strings.Repeat("x", 3900))
+	g.Expect(b.cookies).NotTo(BeEmpty())
 	for _, cookie := range b.cookies {
 		g.Expect(cookie.HttpOnly && cookie.Secure && cookie.Path == "/" && cookie.Domain == "" && cookie.SameSite == http.SameSiteLaxMode).To(BeTrue())
 		g.Expect(cookie.Name).To(HavePrefix("__Host-"))

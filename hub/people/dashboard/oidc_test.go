@@ -165,6 +165,7 @@ func (l *login) foreign(t *testing.T) {
 	b := l.browser(t)
 	back := begun(b)
 	kept := b.Cookies[l.host()]
+	g.Expect(kept).NotTo(BeEmpty())
 	copied := l.browser(t)
 	copied.Cookies[l.host()] = map[string]*http.Cookie{}
 	for name, cookie := range kept {

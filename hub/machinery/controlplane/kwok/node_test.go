@@ -24,7 +24,11 @@ func TestMake(t *testing.T) {
 
 	t.Run("zones are dealt out in turn", func(t *testing.T) {
 		t.Parallel()
-		for i, n := range nodes(5, "a", "b").Make() {
+		made := nodes(5, "a", "b").Make()
+		if len(made) != 5 {
+			t.Fatalf("%d nodes were made, want 5", len(made))
+		}
+		for i, n := range made {
 			if want := []string{"a", "b"}[i%2]; n.Labels[corev1.LabelTopologyZone] != want {
 				t.Errorf("zone of %s = %q, want %q", n.Name, n.Labels[corev1.LabelTopologyZone], want)
 			}
@@ -48,6 +52,9 @@ func TestMake(t *testing.T) {
 				t.Fatalf("%s and %s share %s", n.Name, other, n.Spec.PodCIDR)
 			}
 			seen[n.Spec.PodCIDR] = n.Name
+		}
+		if len(seen) != 1000 {
+			t.Errorf("%d ranges, want 1000", len(seen))
 		}
 	})
 }
