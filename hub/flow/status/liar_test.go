@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,14 +28,7 @@ func TestALyingClusterHurtsItselfOnly(t *testing.T) {
 	s.eventually(t, b, fullyApplied(metav1.ConditionTrue))
 	ready := func(want int64) {
 		t.Helper()
-		g.Eventually(func(g Gomega) {
-			u := &unstructured.Unstructured{}
-			u.SetGroupVersionKind(template.GroupVersionKind())
-			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), u)).To(Succeed())
-			n, _, err := unstructured.NestedInt64(u.Object, "status", "readyReplicas")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(n).To(Equal(want))
-		}, "1m", "50ms").Should(Succeed())
+		s.awaitReady(t, template, want)
 	}
 	named := func(why string) {
 		t.Helper()

@@ -230,6 +230,19 @@ func (s *stage) eventually(t *testing.T, b kube.Binding, holds func(Gomega, *wor
 	}, "1m", "50ms").Should(Succeed())
 }
 
+// awaitReady waits until the status of a template has that many ready replicas.
+func (s *stage) awaitReady(t *testing.T, template client.Object, want int64) {
+	t.Helper()
+	NewWithT(t).Eventually(func(g Gomega) {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(template.GetObjectKind().GroupVersionKind())
+		g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), u)).To(Succeed())
+		n, _, err := unstructured.NestedInt64(u.Object, "status", "readyReplicas")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(n).To(Equal(want))
+	}, "1m", "50ms").Should(Succeed())
+}
+
 func fullyApplied(want metav1.ConditionStatus) func(Gomega, *workv1alpha2.ResourceBindingStatus) {
 	return func(g Gomega, status *workv1alpha2.ResourceBindingStatus) {
 		c := meta.FindStatusCondition(status.Conditions, workv1alpha2.BindingFullyApplied)

@@ -7,7 +7,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,14 +35,7 @@ func TestReportsWithoutRoomInTheBindingAreAddedUp(t *testing.T) {
 	}
 	ready := func(want int64) {
 		t.Helper()
-		g.Eventually(func(g Gomega) {
-			u := &unstructured.Unstructured{}
-			u.SetGroupVersionKind(template.GroupVersionKind())
-			g.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(template), u)).To(Succeed())
-			n, _, err := unstructured.NestedInt64(u.Object, "status", "readyReplicas")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(n).To(Equal(want))
-		}, "1m", "50ms").Should(Succeed())
+		s.awaitReady(t, template, want)
 	}
 
 	unshown := s.work(t, b, "edge-1")
