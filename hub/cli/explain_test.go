@@ -151,7 +151,7 @@ spec:
 		`the hub knows no kind "frobs"`:                          {"frobs/x"},
 		"name the object as KIND/NAME":                           {"settings"},
 		"--what-if and -f go together":                           {"--what-if", "cm/settings"},
-		"--output \"xml\"":                                       {"cm/settings", "-o", "xml"},
+		"--output is \"xml\"":                                    {"cm/settings", "-o", "xml"},
 		"reading the file":                                       {"--what-if", "-f", file + ".none"},
 	} {
 		e.out, e.err = output{}, output{}

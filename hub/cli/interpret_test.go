@@ -137,12 +137,12 @@ func TestInterpretSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	folder := websites(t)
 	for _, c := range []struct{ line, says string }{
-		{"--operation is Guess", "--operation \"Guess\"; it must be one of InterpretReplica, "},
+		{"--operation Guess", "--operation is \"Guess\"; it must be one of InterpretReplica, "},
 		{"", "--operation is \"\"; it must be one of"},
 		{"--operation Retain --desired-file web", "Retain takes exactly --desired-file and --observed-file"},
-		{"--operation InterpretHealth --desired-file web", "InterpretHealth takes --observed-file"},
-		{"--operation InterpretHealth --observed-file web --desired-replica 1", "InterpretHealth takes --observed-file"},
-		{"--operation ReviseReplica --desired-file web", "ReviseReplica takes --desired-file and --desired-replica"},
+		{"--operation InterpretHealth --desired-file web", "InterpretHealth takes exactly --observed-file"},
+		{"--operation InterpretHealth --observed-file web --desired-replica 1", "InterpretHealth takes exactly --observed-file"},
+		{"--operation ReviseReplica --desired-file web", "ReviseReplica takes exactly --desired-file and --desired-replica"},
 		{"--operation ReviseReplica --desired-file web --desired-replica -1", "--desired-replica is negative"},
 		{"--operation InterpretHealth --observed-file live --diff", "InterpretHealth changes none"},
 		{"--operation InterpretHealth --observed-file items", "it holds no object in YAML"},

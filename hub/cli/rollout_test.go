@@ -90,7 +90,7 @@ func (l *lookout) rollout(t *testing.T) {
 		g.Expect(out).To(HavePrefix("deployment/web r3 (stable r2) wave 1/2 canary: 0/1 healthy, 1 failed; halted\n\nWAVE "))
 		g.Expect(out).To(MatchRegexp(`canary +1 +0 +0 +1 +0 +0 +0 +0 +began 9h ago\nrest +2 +0 +0 +0 +0 +1 +1 +0 +not begun\n`))
 		g.Expect(out).To(And(ContainSubstring("\nFailed with r3 (Refused): edge-3\nSet aside (Silent): edge-2\nWave canary may have no failure, and edge-3 failed.\n"),
-			ContainSubstring("Next: Correct the template, which makes a new revision; or `hub rollout retry deployment/web -n default` gives")))
+			ContainSubstring("Next: Correct the template, which makes a new revision; or `hub rollout retry deployment/web -n default` retries the clusters")))
 		g.Expect(said).To(Equal("Error: the rollout of Deployment default/web is halted at r3\n"))
 		out, _ = l.run(ExitHalted, "rollout", "status", web, "--clusters")
 		g.Expect(out).To(MatchRegexp(`edge-1 +Held +r2 +\S+ +r2 +It waits for its turn with r2\.\nedge-2 +Set aside +r1 +\S+ +r1 +It catches up`))

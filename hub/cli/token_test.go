@@ -124,7 +124,7 @@ func TestATokenThatIsGoneLeavesNoOtherOneInUse(t *testing.T) {
 	}
 	e := &execution{}
 	g.Expect(e.run(t.Context(), "token", "revoke", first.ID, gone.ID, last.String(), "--kubeconfig", hub.Kubeconfig)).To(Equal(ExitFailed))
-	g.Expect(e.lastLine()).To(Equal("Error: there is no join token " + gone.ID + " on the hub; `hub token list` shows those that there are"))
+	g.Expect(e.lastLine()).To(Equal("Error: there is no join token " + gone.ID + " on the hub; `hub token list` lists them"))
 	g.Expect(e.out.String()).To(Equal("Token " + first.ID + " is revoked\nToken " + last.ID + " is revoked\n"))
 	for _, token := range []bootstrap.Token{first, last} {
 		key := client.ObjectKey{Namespace: bootstrap.SecretNamespace, Name: bootstrap.SecretName(token.ID)}

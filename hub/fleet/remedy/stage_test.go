@@ -54,7 +54,7 @@ func TestRemedyActionsAreOnTheCluster(t *testing.T) {
 	}}
 	g.Expect(hub.Create(t.Context(), one)).To(Succeed())
 	becomes("TrafficControl")
-	g.Expect((<-events).Note).To(ContainSubstring("TrafficControl. So says dns."))
+	g.Expect((<-events).Note).To(ContainSubstring("TrafficControl. Requested by Remedy dns."))
 
 	condition(dns, metav1.ConditionTrue)
 	becomes()

@@ -139,7 +139,7 @@ func TestRemarksAreEmittedOnTemplateAndPolicy(t *testing.T) {
 	said := ConsistOf(
 		ContainSubstring("spec.resourceSelectors[0].labelSelector has no effect beside name"),
 		ContainSubstring(`is "mine", which is not the scheduler of this hub`),
-		ContainSubstring("counts as 1000000000 and not as 2000001000"),
+		ContainSubstring("counts as 1000000000, not as 2000001000"),
 	)
 	g.Eventually(func() []string { return s.writes.notes(reasonFieldWithoutEffect) }, "1m", "50ms").Should(said)
 	before := web.DeepCopy()

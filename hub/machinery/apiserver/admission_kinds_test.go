@@ -64,7 +64,7 @@ func TestOtherKindsAreValidated(t *testing.T) {
 		"a rebalancer of no name":             {apps, rebalancer, "workloads: [{apiVersion: apps/v1, kind: Deployment}]\n", "spec.workloads[0].name"},
 		"a rebalancer that goes too early":    {apps, rebalancer, "workloads: [{apiVersion: apps/v1, kind: Deployment, name: web}]\nttlSecondsAfterFinished: -1\n", "spec.ttlSecondsAfterFinished"},
 		"rules that scale by the clock":       {scaling, scaler, cronRules("{name: a, schedule: '0 8 * * MON-FRI', targetReplicas: 5, timeZone: Europe/Berlin}", "{name: b, schedule: '@daily', targetReplicas: 0, suspend: true}", "{name: c, schedule: '*/5,7 0-6/2 L,15W 1,feb 5#2', targetReplicas: 1}"), ""},
-		"a rule that is no cron":              {scaling, scaler, cronRules("{name: a, schedule: 'at noon', targetReplicas: 1}"), "of rule a (at noon)"},
+		"a rule that is no cron":              {scaling, scaler, cronRules("{name: a, schedule: 'at noon', targetReplicas: 1}"), "correct rule a (at noon)"},
 		"a rule of seconds":                   {scaling, scaler, cronRules("{name: a, schedule: '0 0 * * * *', targetReplicas: 1}"), "spec.rules.schedule: must have five fields of cron"},
 		"a rule at minute 60":                 {scaling, scaler, cronRules("{name: a, schedule: '60 * * * *', targetReplicas: 1}"), "spec.rules.schedule: must have five fields of cron"},
 		"a rule at hour 24":                   {scaling, scaler, cronRules("{name: a, schedule: '0 24 * * *', targetReplicas: 1}"), "spec.rules.schedule: must have five fields of cron"},

@@ -94,9 +94,9 @@ func TestAbort(t *testing.T) {
 	g := NewWithT(t)
 	spec := &fairleadv1alpha1.StagedRolloutSpec{}
 	for why, status := range map[string]*fairleadv1alpha1.StagedRolloutStatus{
-		"no revision is stable yet, so there is nothing to go back to; pause the rollout, or correct the template":  statusOf(1, 0, "a"),
-		"r2 has passed every wave, so there is nothing to abort; undo goes back to the revision before": statusOf(2, 2, "a", "b"),
-		"r3 already goes back to the content of r1, so there is nothing to abort":                       madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")),
+		"no revision is stable yet, so there is nothing to go back to; pause the rollout, or correct the template": statusOf(1, 0, "a"),
+		"r2 has passed every wave, so there is nothing to abort; undo goes back to the revision before":            statusOf(2, 2, "a", "b"),
+		"r3 already goes back to the content of r1, so there is nothing to abort":                                  madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")),
 	} {
 		_, err := abortIn(spec, status)
 		g.Expect(err).To(MatchError(why))

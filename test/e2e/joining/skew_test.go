@@ -64,7 +64,7 @@ func TestAHubWorksWithAnOlderAgent(t *testing.T) {
 	w.send("lasting", "skewed")
 	lasting := identity()
 	w.want("skewed", "r.example/agent:v9", "5m", 1)
-	w.G.Expect(w.Operate("clusters", "describe", "skewed")).To(ContainSubstring("was asked to become r.example/agent:v9, and has not answered"))
+	w.G.Expect(w.Operate("clusters", "describe", "skewed")).To(ContainSubstring("was asked to upgrade to r.example/agent:v9, and has not answered"))
 
 	for _, age := range []string{"new", "old"} {
 		running.Kill()
