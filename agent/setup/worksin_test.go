@@ -54,7 +54,7 @@ func (h *slowHub) List(_ context.Context, into client.ObjectList, opts ...client
 	if takes >= time.Minute {
 		return fmt.Errorf("reading the answer: %w", io.ErrUnexpectedEOF)
 	}
-	list := into.(*workv1alpha1.WorkList) //nolint:forcetypeassert // Nothing else is listed.
+	list := into.(*workv1alpha1.WorkList) //nolint:errcheck,forcetypeassert // Nothing else is listed.
 	for i := first; i < end; i++ {
 		list.Items = append(list.Items, workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: strconv.Itoa(i)}})
 	}

@@ -69,7 +69,7 @@ func TestMigrateKubeFed(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(script)).To(Equal("#!/bin/sh\nset -eu\nhub token create --cluster edge-1 --labels tier=gold\n"))
 
-	g.Expect(os.Chmod(filepath.Join(out, objectsFile), 0o644)).To(Succeed()) //nolint:gosec // That is what is mended.
+	g.Expect(os.Chmod(filepath.Join(out, objectsFile), 0o644)).To(Succeed())
 	status, _, report = runHub(t, "migrate", "kubefed", "-f", in, "-o", out, "--partial")
 	g.Expect(status).To(Equal(ExitNo), report)
 	info, err := os.Stat(filepath.Join(out, objectsFile))

@@ -152,7 +152,7 @@ func (r *Reconciler) taken(ctx context.Context, key client.ObjectKey, desired *w
 	if wantNamespace, wantName, _ := quota.PartOf(desired); namespace == wantNamespace && name == wantName {
 		return kube.CacheBehind(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), key.Name)
 	}
-	return fmt.Errorf("Work %q already exists and carries another object, perhaps a ResourceQuota of the same name; rename one of the two", key)
+	return fmt.Errorf("there is already a Work %q with another object, perhaps a ResourceQuota of the same name; rename one of the two", key)
 }
 
 // unchanged reports whether neither a FederatedResourceQuota nor its Work has changed since the Work was found to have
