@@ -56,16 +56,16 @@ func TestToWhichRevisionAPersonGoesBack(t *testing.T) {
 		"one with the content that is going out":                 {statusOf(3, 2, "c", "b", "c"), 1, 0, "r3 already has the content of r1"},
 		"a stable one that is the same is no way back by itself": {statusOf(3, 2, "a", "c", "c"), 0, 1, ""},
 		"not to what was rolled back": {
-			madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+			madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 3, "a", "b", "a")), 0, 0, "r3 already goes back to the content of r1; to go to another revision, name it",
 		},
 		"not to what is being rolled back": {
-			madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 1, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+			madeOf(fairleadv1alpha1.CauseRolledBack, 1, statusOf(3, 1, "a", "b", "a")), 0, 0, "r3 already goes back to the content of r1; to go to another revision, name it",
 		},
 		"not to what was aborted": {
-			madeOf(fairleadv1alpha1.CauseAborted, 1, statusOf(3, 3, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+			madeOf(fairleadv1alpha1.CauseAborted, 1, statusOf(3, 3, "a", "b", "a")), 0, 0, "r3 already goes back to the content of r1; to go to another revision, name it",
 		},
 		"not to what is being undone": {
-			madeOf(fairleadv1alpha1.CauseUndone, 1, statusOf(3, 1, "a", "b", "a")), 0, 0, "r3 goes back to the content of r1 already; name a revision",
+			madeOf(fairleadv1alpha1.CauseUndone, 1, statusOf(3, 1, "a", "b", "a")), 0, 0, "r3 already goes back to the content of r1; to go to another revision, name it",
 		},
 		"not to what was rolled back before its author mended the template": {
 			madeOf(fairleadv1alpha1.CauseEdited, 0, appended(madeOf(fairleadv1alpha1.CauseRolledBack, 2, statusOf(4, 4, "a", "b", "c", "b")), "b")), 0, 1, "",

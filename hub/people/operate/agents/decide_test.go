@@ -119,7 +119,7 @@ func TestSilentClustersAreAskedAtTheEnd(t *testing.T) {
 	in = asking(fleet(2))
 	silence(in.Clusters[0])
 	silence(in.Clusters[1])
-	g.Expect(Decide(in).Stopped).To(ContainSubstring("silent are edge-"), "a wave of which nothing is heard proves nothing")
+	g.Expect(Decide(in).Stopped).To(ContainSubstring("silent: edge-"), "a wave of which nothing is heard proves nothing")
 }
 
 func TestAnAgentUpgradedByHandIsNotAwaited(t *testing.T) {
