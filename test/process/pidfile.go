@@ -143,10 +143,17 @@ func startTime(pid int) (string, error) {
 	// ticks since boot.
 	_, rest, _ := cutLast(string(data), ") ")
 	fields := strings.Fields(rest)
-	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+	if len(fields) < 20 || fields[0] == "X" || fields[0] == "Z" && !hasThreads(pid) {
 		return "", errGone
 	}
 	return fields[19], nil
+}
+
+// hasThreads returns whether a process whose first thread has ended still has other ones. They keep its files open, and
+// with them its locks: of a process that is killed, each thread ends when it is next scheduled.
+func hasThreads(pid int) bool {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return err == nil && len(threads) > 1
 }
 
 // descendants returns all descendants of a process; none on systems without /proc.
