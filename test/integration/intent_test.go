@@ -155,7 +155,7 @@ func TestWhatMovesAwayLeavesWhatOthersHaveInIt(t *testing.T) {
 				notes = append(notes, e.Note)
 			}
 		}
-		g.Expect(notes).To(ContainElement(ContainSubstring(definition.GetName() + " is left")))
+		g.Expect(notes).To(ContainElement(ContainSubstring(definition.GetName() + " is not deleted from the member")))
 	})
 
 	// 3. When they move back, the existing ones are adopted.
