@@ -36,33 +36,31 @@ import (
 	"fairlead.dev/hub/flow/binding/storage"
 )
 
-// defaultWorkers is how many bindings are rendered at a time. Most of the time they
-// wait for the API server.
+// defaultWorkers is how many bindings are rendered at a time. They mostly wait for the API server.
 const defaultWorkers = 12
 
 // Deps is what the stage needs.
 type Deps struct {
-	// ExecutionNamespacePrefix is followed by the name of a cluster.
+	// ExecutionNamespacePrefix is the prefix of the names of execution namespaces, before the name of the cluster.
 	ExecutionNamespacePrefix string
 	// Interpreter sets the replicas of a template.
 	Interpreter interpreter.Interpreter
-	// Seen says which edits the detector has seen; nil if none waits for it.
+	// Seen says which edits the detector has seen; nil to wait for none.
 	Seen *edits.Seen
-	// Events receives what there is to tell people.
+	// Events receives the events for users.
 	Events eventsink.Sink
-	// Clock tells how long a write is remembered.
+	// Clock limits how long a write is remembered that the cache does not show.
 	Clock clock.Clock
-	// Program tells the program that renders from others, which may render otherwise. If it is empty, every
-	// template is read after a start.
+	// Program identifies the version of the program, since versions may render differently. If it is empty, every template is read after a
+	// start.
 	Program string
-	// Stored counts what the Works of each namespace take, and says whether there is room; nil for no bound.
+	// Stored counts the size of the Works of each namespace, and limits it; nil for no limit.
 	Stored *storage.Ledger
-	// Workers is how many bindings are rendered at a time; 0 is a sensible number.
+	// Workers is how many bindings are rendered at a time; 0 means the default.
 	Workers int
 }
 
-// Register adds the stage to a manager: one controller for each kind of binding. Works
-// must be indexed by kube.Index.
+// Register adds the stage to a manager: one controller for each kind of binding. Works must be indexed by kube.Index.
 func Register(mgr manager.Manager, deps Deps) error {
 	if deps.ExecutionNamespacePrefix == "" || deps.Interpreter == nil || deps.Events == nil || deps.Clock == nil {
 		return errors.New("the binding stage needs the prefix of execution namespaces, an interpreter, a sink for events and a clock")
@@ -133,18 +131,18 @@ type reconciler struct {
 	marks        marks
 	strays       strays
 	bounded      bounded
-	// writing is the room for the manifests that are written at a time, of bindings of all kinds.
+	// writing limits the manifests that are written at a time, over bindings of all kinds.
 	writing *semaphore.Weighted
-	// paced gives bindings their turn to have outdated marks of their Works written.
+	// paced gives bindings their turn to write outdated marks of their Works.
 	paced *kube.Paced
-	// slot lets a worker go on with a large binding, or says that it is to wait.
+	// slot lets a worker go on with a large binding, or returns that the binding must wait.
 	slot func(reconcile.Request) error
 }
 
-// namespaced says whether the bindings are those of namespaced templates.
+// namespaced returns whether the bindings are those of namespaced templates.
 func (r *reconciler) namespaced() bool { return r.kind.Kind == kube.ResourceBindings().Kind }
 
-// Reconcile brings the Works of one binding to what they should be.
+// Reconcile writes the Works of one binding.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	isTurn := r.paced.Take(req)
 	binding := r.kind.New()
@@ -159,7 +157,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	id := bindings.IDOf(binding)
 	if id == "" {
-		return reconcile.Result{}, client.IgnoreNotFound(r.identify(ctx, binding)) // the label brings us back
+		return reconcile.Result{}, client.IgnoreNotFound(r.identify(ctx, binding)) // the watch reports the new label
 	}
 	s, err := r.gather(ctx, id, binding)
 	if err != nil {
@@ -186,7 +184,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	done := r.execute(ctx, id, plan, desired.manifests)
 	done.written = append(ahead, done.written...)
 	failed, notes := r.report(ctx, s, desired, plan, done)
-	if s.terminating { // no event: the API takes none there any more
+	if s.terminating { // no event: the API server accepts none in such a namespace
 		failed, notes = append(failed, failure{err: errNamespaceTerminating}), append([]string{s.terminatingNote()}, notes...)
 	}
 	r.rememberMarks(s, desired, plan)
@@ -196,7 +194,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		again = look
 	}
 	err = errors.Join(desired.err(), done.err(), err)
-	if look == 0 { // else nothing is known of what is rendered, and what was said of it stays said
+	if look == 0 { // otherwise nothing was rendered, and the reported failures stay
 		err = errors.Join(err, r.keepCondition(ctx, binding, failed, notes))
 	}
 	return reconcile.Result{RequeueAfter: again}, err
@@ -249,7 +247,7 @@ func (r *reconciler) cleanUp(ctx context.Context, req reconcile.Request, binding
 		if err := r.preserveAsPolicySays(ctx, binding, plan); err != nil {
 			return err
 		}
-		if err := r.confirm(ctx, binding, plan); err != nil { // after what was read of other bindings
+		if err := r.confirm(ctx, binding, plan); err != nil { // after other bindings were read
 			return err
 		}
 		done := r.execute(ctx, id, plan, nil)

@@ -28,39 +28,39 @@ import (
 	"fairlead.dev/common/prune"
 )
 
-// ofAnnotation is how much of an annotation errors repeat, in characters.
+// ofAnnotation is how much of an annotation errors quote, in characters.
 const ofAnnotation = 60
 
-// workIDSpace is the name space of the permanent ids of Works, which are derived.
+// workIDSpace is the UUID name space of the derived permanent ids of Works.
 const workIDSpace = "0f6c6ea1-53f4-4d64-9f0b-3f3f0a5d2c1e"
 
-// Revise returns the object with another number of replicas, and changes nothing.
+// Revise returns the object with another number of replicas, and modifies nothing.
 type Revise func(obj *unstructured.Unstructured, replicas int32) (*unstructured.Unstructured, error)
 
-// Input is what a Work is made of. Nothing of it is changed.
+// Input is what a Work is rendered from. It is not modified.
 type Input struct {
-	// Template is the object that the user wrote.
+	// Template is the user's object.
 	Template *unstructured.Unstructured
-	// Binding is what was decided for it. It has its permanent id.
+	// Binding is the template's binding. It has its permanent id.
 	Binding workv1alpha2.Binding
 	// Target is the cluster that the Work is for, and its share.
 	Target workv1alpha2.TargetCluster
-	// Cluster is the record of that cluster. It may be nil if Overrides is empty.
+	// Cluster is the Cluster object. It may be nil if Overrides is empty.
 	Cluster *clusterv1alpha1.Cluster
 	// Revise sets the replicas; nil if the kind has no rule for that.
 	Revise Revise
-	// Overrides are the override policies that are about the template.
+	// Overrides are the override policies that apply to the template.
 	Overrides override.Plan
-	// Annotations are those that the Work has beside its own, and the manifest has not.
+	// Annotations are additional annotations for the Work, but not for the manifest.
 	Annotations map[string]string
-	// Preserved is bindings.Preserving of the binding; nil if that is to be asked for the one cluster.
+	// Preserved is bindings.Preserving of the binding; nil to compute it for the one cluster.
 	Preserved func(cluster string) bool
-	// ExecutionNamespacePrefix is followed by the name of the cluster.
+	// ExecutionNamespacePrefix is the prefix of the execution namespace, before the name of the cluster.
 	ExecutionNamespacePrefix string
 }
 
-// Work returns the Work for one cluster, complete but for what the API server fills
-// in. Its annotation contract.ManifestHashAnnotation is the hash of its spec.
+// Work returns the Work for one cluster, complete except for what the API server fills in. Its annotation contract.ManifestHashAnnotation
+// is the hash of its spec.
 func Work(in Input) (*workv1alpha1.Work, error) {
 	bound, err := readBinding(in.Binding)
 	if err != nil {
@@ -74,7 +74,7 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 	}
 	obj := overridden.Object
 
-	// 2. Where it goes, and under which name.
+	// 2. The namespace and name of the Work.
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace:  contract.ExecutionNamespace(in.ExecutionNamespacePrefix, in.Target.Name),
 		Name:       contract.WorkName(in.Template.GetKind(), in.Template.GetNamespace(), in.Template.GetName()),
@@ -91,8 +91,7 @@ func Work(in Input) (*workv1alpha1.Work, error) {
 		return nil, err
 	}
 
-	// 3. The manifest, which says where it comes from. What was applied to it stands on
-	// the Work only.
+	// 3. The manifest, which says where it comes from. Only the Work says which override policies were applied to it.
 	if err := mark(obj, in, work); err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ func checkPropagation(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// preserved says whether the object stays in the cluster when the Work goes.
+// preserved returns whether the object stays in the cluster when the Work is deleted.
 func (in Input) preserved() bool {
 	if in.Preserved != nil {
 		return in.Preserved(in.Target.Name)
@@ -158,7 +157,7 @@ func (in Input) preserved() bool {
 	return bindings.Preserved(in.Binding.BindingSpec(), in.Target.Name)
 }
 
-// boundBy is how a Work and a manifest name their binding.
+// boundBy returns the marks by which a Work and a manifest name their binding.
 type boundBy struct {
 	idLabel     string
 	id          string
@@ -182,12 +181,12 @@ func readBinding(b workv1alpha2.Binding) (boundBy, error) {
 	return out, nil
 }
 
-// permanentID derives the id of a Work, so that rendering it needs no look at it.
+// permanentID derives the id of a Work, so that rendering does not depend on the existing Work.
 func permanentID(bindingID, cluster string) string {
 	return uuid.NewSHA1(uuid.MustParse(workIDSpace), []byte(bindingID+"/"+cluster)).String()
 }
 
-// conflictResolution is what the author of the template says, and else the policy.
+// conflictResolution returns the conflict resolution that the template names, or else the policy's.
 func conflictResolution(template *unstructured.Unstructured, ofPolicy policyv1alpha1.ConflictResolution) string {
 	switch said := template.GetAnnotations()[contract.ConflictResolutionAnnotation]; {
 	case said == contract.ConflictOverwrite, said == contract.ConflictAbort:
@@ -199,8 +198,8 @@ func conflictResolution(template *unstructured.Unstructured, ofPolicy policyv1al
 	}
 }
 
-// mark puts the labels and annotations on the manifest by which it is known in the
-// member, and the lists of all labels and annotations that it sets.
+// mark puts the labels and annotations on the manifest by which it is recognised in the member, and the lists of all labels and annotations
+// that it sets.
 func mark(obj *unstructured.Unstructured, in Input, work *workv1alpha1.Work) error {
 	metadata, ok := obj.Object["metadata"].(map[string]any)
 	if !ok {
@@ -233,15 +232,14 @@ func mark(obj *unstructured.Unstructured, in Input, work *workv1alpha1.Work) err
 	return nil
 }
 
-// preservedState returns the labels that carry what was read from the copy that failed
-// over to the one that replaces it, in a cluster.
+// preservedState returns the labels with the state that was read from the failed copy, for the copy that replaces it in a cluster.
 func preservedState(spec *workv1alpha2.ResourceBindingSpec, cluster string) map[string]string {
 	tasks := spec.GracefulEvictionTasks
 	if len(tasks) == 0 {
 		return nil
 	}
 	last := &tasks[len(tasks)-1]
-	if len(last.PreservedLabelState) == 0 || len(spec.Clusters) > 1 || len(bindings.Targets(spec)) != 1 { // few have any: it is asked for each target
+	if len(last.PreservedLabelState) == 0 || len(spec.Clusters) > 1 || len(bindings.Targets(spec)) != 1 { // few bindings have any, and this is called for each target
 		return nil
 	}
 	if last.PurgeMode.Canonical() != policyv1alpha1.PurgeDirectly || slices.Contains(last.ClustersBeforeFailover, cluster) {
@@ -263,10 +261,10 @@ func joinKeys(m map[string]any) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ",")
 }
 
-// hash covers every field of the spec that is rendered.
+// hash covers every rendered field of the spec.
 func hash(spec *workv1alpha1.WorkSpec, manifest []byte) string {
 	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%t %t ", *spec.SuspendDispatching, *spec.PreserveResourcesOnDeletion) // a hash never fails
+	_, _ = fmt.Fprintf(h, "%t %t ", *spec.SuspendDispatching, *spec.PreserveResourcesOnDeletion) // writing to a hash never fails
 	_, _ = h.Write(manifest)
 	return hex.EncodeToString(h.Sum(nil))
 }
