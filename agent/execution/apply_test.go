@@ -214,7 +214,7 @@ func TestFieldsThatDoNotFitTheSchemaAreNamed(t *testing.T) {
 			"ports": []any{port("a"), port("b")},
 		}})
 	g.Expect(w.isNotApplied(t, work)).To(And(
-		ContainSubstring(".later: field not declared in schema; this member's version of the kind has no such field: upgrade the member, or take the field out"),
+		ContainSubstring(".later: field not declared in schema; this member's version of the kind has no such field: upgrade the member, or remove the field"),
 		ContainSubstring(`.spec.ports: duplicate entries for key [port=80,protocol="TCP"]; elements of that list are told apart by this key: keep one with it`)))
 }
 

@@ -76,7 +76,7 @@ func TestTheBrakeHoldsDeletionsUntilAnOperatorSaysToGoOn(t *testing.T) {
 	remove(works[3:10])
 	g.Eventually(held).WithTimeout(waitTimeout).Should(Equal(metav1.ConditionTrue))
 	c, _ := w.executor.Held()
-	g.Expect(c.Message).To(ContainSubstring("the brake lets 3 or 20 % go"))
+	g.Expect(c.Message).To(ContainSubstring("the deletion brake allows 3 or 20 %"))
 	there := left(works[3:10])
 	g.Expect(there).To(BeNumerically(">", 0))
 	w.approve(t, c.LastTransitionTime.Add(-time.Hour))

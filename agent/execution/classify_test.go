@@ -76,7 +76,7 @@ func TestClassify(t *testing.T) {
 		},
 		"a field of a later Kubernetes": {
 			&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `failed to create typed patch object (shop/j; batch/v1, Kind=Job): .spec.x: field not declared in schema`}},
-			plan.Refused, ".spec.x: field not declared in schema; this member's version of the kind has no such field: upgrade the member, or take the field out",
+			plan.Refused, ".spec.x: field not declared in schema; this member's version of the kind has no such field: upgrade the member, or remove the field",
 		},
 		"another refusal that speaks of fields": {
 			&apierrors.StatusError{ErrStatus: metav1.Status{Code: 403, Message: "field not declared in schema"}}, plan.Refused, "the member refuses it: field not declared in schema",

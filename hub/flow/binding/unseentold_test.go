@@ -40,7 +40,7 @@ func TestLongWaitingEditIsReported(t *testing.T) {
 	desired = &rendering{}
 	g.Expect(r.tellUnseen(s, desired)).To(BeZero())
 	note := desired.failures[0].note()
-	g.Expect(note).To(ContainSubstring(`goes out as Deployment "web" does, which needs it`))
+	g.Expect(note).To(ContainSubstring(`is sent together with Deployment "web", which needs it`))
 	g.Expect(note).To(ContainSubstring("hub events Deployment/web -n shop"))
 	g.Expect(note).NotTo(ContainSubstring("settings"))
 }
