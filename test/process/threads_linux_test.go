@@ -15,22 +15,26 @@ import (
 // withoutFirst is in the environment of a process whose first thread ends at once while the others go on.
 const withoutFirst = "FAIRLEAD_TEST_WITHOUT_FIRST_THREAD"
 
-func init() {
+// The variables of a package are initialized on the first thread.
+var _ = endFirstThread()
+
+func endFirstThread() bool {
 	if os.Getenv(withoutFirst) == "" {
-		return
+		return false
 	}
-	runtime.LockOSThread() // init runs on the first thread
+	runtime.LockOSThread()
 	go func() {
 		_, _ = os.Stdin.Read(make([]byte, 1)) // until the test kills it, or ends
 		os.Exit(0)
 	}()
 	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0) // it does not return
+	return true
 }
 
 func TestAProcessRunsUntilItsLastThreadEnds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // It is this test.
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), withoutFirst+"=1")
 	_, err := cmd.StdinPipe()
 	g.Expect(err).NotTo(HaveOccurred())
