@@ -27,7 +27,7 @@ func TestAMemberJoinsWhereOnlyAProxyMayGoOut(t *testing.T) {
 
 	out, err := w.agent(nil, append(join, "--check")...)
 	w.G.Expect(err).To(HaveOccurred())
-	w.G.Expect(out).To(And(MatchRegexp(`(?m)^FAIL +DNS +`+hubName), MatchRegexp(`(?m)^- +TLS +not looked at`), MatchRegexp(`(?m)^ok +member +`)))
+	w.G.Expect(out).To(And(MatchRegexp(`(?m)^FAIL +DNS +`+hubName), MatchRegexp(`(?m)^- +TLS +not checked`), MatchRegexp(`(?m)^ok +member +`)))
 
 	out, err = w.agent([]string{"HTTPS_PROXY=http://127.0.0.1:1"}, append(join, "--check")...)
 	w.G.Expect(err).To(HaveOccurred())
