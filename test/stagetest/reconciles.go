@@ -4,8 +4,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/onsi/gomega"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -42,6 +45,28 @@ func (r *Reconciles) Succeeded(controller string, object client.ObjectKey) int {
 // Requeued returns how many reconciles of an object by a controller have ended and are to be repeated after a time.
 func (r *Reconciles) Requeued(controller string, object client.ObjectKey) int {
 	return r.count(reconcile{controller: controller, namespace: object.Namespace, name: object.Name, requeued: true})
+}
+
+// AwaitQuiet waits until no reconcile of the manager has ended for Quiet, so that a request that comes late is counted too.
+func (r *Reconciles) AwaitQuiet(t *testing.T) {
+	t.Helper()
+	last, since := r.total(), time.Now()
+	gomega.NewWithT(t).Eventually(func() bool {
+		if n := r.total(); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) >= Quiet
+	}, Timeout, Poll).Should(gomega.BeTrue(), "reconciles still end")
+}
+
+func (r *Reconciles) total() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := 0
+	for _, n := range r.ended {
+		out += n
+	}
+	return out
 }
 
 func (r *Reconciles) count(of reconcile) int {

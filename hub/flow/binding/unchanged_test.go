@@ -104,6 +104,7 @@ func (w *world) started(t *testing.T, program string, names []string, until ...f
 	for _, wait := range until {
 		wait()
 	}
+	w.reconciles.AwaitQuiet(t)
 	read, _ := stop()
 	return read
 }

@@ -152,6 +152,7 @@ func TestAHubThatStartsReadsOnlyTemplatesThatMayNeedSomethingElse(t *testing.T) 
 		for _, wait := range until {
 			wait(hub)
 		}
+		hub.reconciles.AwaitQuiet(t)
 		hub.stop()
 		read := map[string]int{}
 		for name, requests := range hub.reads {

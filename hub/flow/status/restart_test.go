@@ -41,7 +41,7 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 	})
 
 	// started restarts the stage, with changes while it does not run, and returns how often the template is read until its binding is
-	// reconciled.
+	// reconciled and nothing else is.
 	started := func(program string, changes ...func()) int {
 		stop()
 		for _, change := range changes {
@@ -50,6 +50,7 @@ func TestAHubThatStartsReadsNoTemplateWhoseStatusIsWritten(t *testing.T) {
 		before := s.seen.read(path)
 		stop = s.run(t, c.Config, program)
 		g.Eventually(func() int { return s.reconciles.Succeeded("status", client.ObjectKeyFromObject(b)) }, stagetest.Timeout, stagetest.Poll).ShouldNot(BeZero())
+		s.reconciles.AwaitQuiet(t)
 		return s.seen.read(path) - before
 	}
 	pause := func(paused string) {
