@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -85,7 +86,7 @@ func TestAWebhookThatHangsIsGivenUp(t *testing.T) {
 	health, err := asking(hook, nil).Health(t.Context(), mill())
 	g.Expect(err).To(MatchError(ContainSubstring("no answer within 3s; check that it runs, or set a longer timeoutSeconds")))
 	g.Expect(health).To(Equal(workv1alpha1.Unknown))
-	<-asked
+	g.Eventually(asked).WithTimeout(time.Minute).Should(BeClosed())
 	g.Expect(s.query).To(Equal("timeout=3s"))
 }
 

@@ -86,9 +86,9 @@ func TestSkippedNamespaceStaysOnTheHub(t *testing.T) {
 	w := start(t)
 	g := NewWithT(t)
 	ns := w.labelled(t)
-	w.namespace = ns.Name
-	w.deployment(t, "web")
-	where := w.attached(t, "", w.namespace+"-namespace")
+	skipped := &world{hub: w.hub, namespace: ns.Name}
+	skipped.deployment(t, "web")
+	where := skipped.attached(t, "", ns.Name+"-namespace")
 	g.Consistently(where, stagetest.Quiet, stagetest.Poll).Should(BeNil())
 	change(t, w, ns, func(ns *corev1.Namespace) { delete(ns.Labels, contract.SkipAutoPropagationLabel) })
 	g.Eventually(where, stagetest.Timeout, stagetest.Poll).Should(HaveKey(""))

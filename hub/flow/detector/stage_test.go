@@ -137,6 +137,8 @@ func TestRestartWritesNothing(t *testing.T) {
 	s.writes = &recorder{namespace: s.namespace}
 	s.run(t, g, c.Config)
 	s.settle(t)
+	s.looksAt(t, "web")
+	s.looksAt(t, "cm")
 	for _, write := range s.writes.requests() {
 		g.Expect(write).To(Or(ContainSubstring("canary"), HaveSuffix("/resourcebindings")), "only the canary is written")
 	}

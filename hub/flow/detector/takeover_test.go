@@ -117,9 +117,9 @@ func TestLazyPolicyWaitsForEdit(t *testing.T) {
 			obj, binding := template(s)
 			gvk, err := s.client.GroupVersionKindFor(obj)
 			g.Expect(err).NotTo(HaveOccurred())
-			p := s.policy("web", named(gvk.GroupVersion().String(), gvk.Kind, "web"))
+			p := s.policy("lazy", named(gvk.GroupVersion().String(), gvk.Kind, "web"))
 			s.create(t, p, obj)
-			s.eventually(t, binding, claimedBy("web"))
+			s.eventually(t, binding, claimedBy("lazy"))
 
 			// What the policy says from now on waits.
 			s.change(t, p, func(spec *policyv1alpha1.PropagationSpec) {
@@ -135,6 +135,7 @@ func TestLazyPolicyWaitsForEdit(t *testing.T) {
 			s.stop()
 			s.run(t, g, s.config)
 			s.settle(t)
+			s.looksAt(t, "web")
 			s.eventually(t, binding, goesTo("edge-1"))
 
 			edit := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"edited":"yes"}}}`))

@@ -54,6 +54,8 @@ type stage struct {
 	writes    *recorder
 	// seen is what the hub that was started last has seen.
 	seen *edits.Seen
+	// reconciles are those of that hub.
+	reconciles *stagetest.Reconciles
 	// stop stops the hub that start started; the end of the test does so, too.
 	stop func()
 }
@@ -184,7 +186,8 @@ func start(t *testing.T) *stage {
 func (s *stage) run(t *testing.T, g *WithT, to *rest.Config, change ...func(*cache.Options)) (stop func()) {
 	t.Helper()
 	watches := &watchset.WatchErrors{}
-	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), func(o *manager.Options) {
+	s.reconciles = &stagetest.Reconciles{}
+	mgr := stagetest.Manager(t, stagetest.Intercept(to, s.writes.note), s.reconciles.Count, func(o *manager.Options) {
 		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 		o.Cache.DefaultWatchErrorHandler = watches.Handle
 		for _, c := range change {
@@ -315,4 +318,11 @@ func (s *stage) settle(t *testing.T) {
 	p.Spec.Priority = new(int32(math.MaxInt32)) // so that no other policy gets it
 	s.create(t, p, s.configMap(name))
 	s.eventually(t, name+"-configmap", claimedBy(name))
+}
+
+// looksAt waits until a stage that was started has looked at an object of its first list. It looks at new objects first.
+func (s *stage) looksAt(t *testing.T, name string) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: s.namespace, Name: name}
+	NewWithT(t).Eventually(func() int { return s.reconciles.Succeeded("detector", key) }, stagetest.Timeout, stagetest.Poll).ShouldNot(BeZero())
 }
