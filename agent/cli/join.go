@@ -67,7 +67,7 @@ func (f *joinCommand) add(flags *pflag.FlagSet) {
 	f.flags = flags
 	f.member.add(flags)
 	f.join.add(flags)
-	flags.BoolVar(&f.check, "check", false, "only check whether a join can succeed; nothing is changed and the token is not used")
+	flags.BoolVar(&f.check, "check", false, "only check whether a join can succeed; nothing is changed and the token is not used up")
 	flags.StringVar(&f.print, "print", "", "only print how to run the agent: systemd (a unit), manifests (for this cluster), or values (of the chart, which have Helm take over the agent that is installed as it is)")
 	flags.DurationVar(&f.timeout, "ready-timeout", 2*time.Minute, "how long the hub may take to report the cluster Ready")
 	flags.StringVar(&f.journalKey, "journal-key-file", "", "that flag of agent run, for an agent that runs as a process: its record of Works is written during the join, too")

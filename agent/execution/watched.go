@@ -162,7 +162,7 @@ func (r *Reconciler) notWatched(manifests []plan.Manifest) metav1.Condition {
 		messages = append(messages, message)
 	}
 	if out.Status != "" {
-		out.Message = prose.Cut("The member refuses to watch some objects, which are read about once a minute instead: "+
+		out.Message = prose.Cut("Some objects of the member cannot be watched and are read about once a minute instead: "+
 			strings.Join(messages, "; ")+". The agent tries again by itself", prose.OfCondition)
 	}
 	return out

@@ -49,7 +49,7 @@ func (v Verdict) Suspended(cluster string) bool {
 // Message explains why nothing is evicted from a cluster because of its silence; empty if it may be.
 func (v Verdict) Message(cluster string) string {
 	if v.Silent.Has(cluster) {
-		return fmt.Sprintf("%d of %d clusters fell silent at once, so the hub suspects its own network and moves nothing away from them. "+
+		return fmt.Sprintf("%d of %d clusters fell silent at once, so the hub suspects its own network and moves nothing away because they are silent. "+
 			"If a cluster is really lost, run hub cordon --evict CLUSTER.", len(v.Silent), v.Of)
 	}
 	if _, awaited := v.Awaited[cluster]; awaited {

@@ -37,6 +37,9 @@ func newClustersApprove(env Environment, hub *hubFlags) *cobra.Command {
 			var failed error
 			for _, name := range args {
 				failed = errors.Join(failed, approveCluster(cmd.Context(), hubAway, hubClient, name, which))
+				if cmd.Context().Err() != nil {
+					break
+				}
 			}
 			return failed
 		},

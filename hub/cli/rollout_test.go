@@ -160,7 +160,7 @@ func (l *lookout) steer(g *WithT, web string, key client.ObjectKey, status func(
 	g.Expect(said).To(Equal("Error: r7 is not kept; the kept revisions are 1, 2, 3; `hub rollout history deployment/web -n default` shows the revisions\n"))
 	g.Expect(spec().Target.Revision).To(BeEquivalentTo(1), "what is refused changes nothing")
 	out, _ = l.run(ExitDone, "rollout", "abort", web)
-	g.Expect(out).To(Equal("deployment/web: r3 is aborted: all clusters go back at once to the content of r2; the template stays as it is\n"))
+	g.Expect(out).To(Equal("deployment/web: r3 is aborted: the clusters that have it go back at once to the content of r2; the template stays as it is\n"))
 	g.Expect(*spec().Target).To(Equal(fairleadv1alpha1.RolloutTarget{Revision: 2, Over: 3, Immediately: true}))
 
 	out, _ = l.run(ExitDone, "rollout", "retry", web)

@@ -150,7 +150,7 @@ func newRolloutAbort(env Environment) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%w; `%s` shows its progress", err, rollouts.Command("status", s.Template))
 			}
-			say(env.Out, "%s: r%d is aborted: all clusters go back at once to the content of r%d; the template stays as it is", s.Named(), target.Over, target.Revision)
+			say(env.Out, "%s: r%d is aborted: the clusters that have it go back at once to the content of r%d; the template stays as it is", s.Named(), target.Over, target.Revision)
 			if s.Paused {
 				say(env.Err, "It is paused: `%s` resumes it", rollouts.Command("resume", s.Template))
 			}

@@ -55,10 +55,10 @@ func (r *Refusals) WatchFailed(ctx context.Context, from *toolscache.Reflector, 
 	case !r.note(resource):
 	case apierrors.IsNotFound(err):
 		r.log.Info("The hub does not serve one of the kinds of interpreter rules; using the last known rules, or none of that kind. "+
-			"Install the CustomResourceDefinition there, if it should be used; it tries again by itself", "resource", resource, "reason", err.Error())
+			"Install the CustomResourceDefinition there, if it should be used; this process tries again by itself", "resource", resource, "reason", err.Error())
 	default:
 		r.log.Info("The hub does not let this process read interpreter rules; using the last known or the built-in rules. "+
-			"Give it the rights to get, list and watch this resource; it tries again by itself", "resource", resource, "reason", err.Error())
+			"Give it the rights to get, list and watch this resource; this process tries again by itself", "resource", resource, "reason", err.Error())
 	}
 }
 

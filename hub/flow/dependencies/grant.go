@@ -128,8 +128,8 @@ func (r *Reconciler) tellWithheld(req request, b kube.Binding, p plan.Permission
 			"but its own changes reach all clusters at once, without waves. Give it its own policy, in its namespace.", namesOf(stay)))
 	}
 	if len(p.Ending) > 0 {
-		notes = append(notes, fmt.Sprintf("%s is in another namespace than this object, which is being deleted, and no ReferenceGrant is left there. It stays in its clusters until this object "+
-			"is deleted there, and is sent to no other cluster.", namesOf(p.Ending)))
+		notes = append(notes, fmt.Sprintf("%s is in another namespace, which is being deleted, and no ReferenceGrant is left there. It stays in its clusters until it is deleted "+
+			"on the hub itself, and is sent to no other cluster.", namesOf(p.Ending)))
 	}
 	note := strings.Join(notes, " ")
 	if r.warned.IsNew(req, reasonNotGranted, note) {
@@ -143,14 +143,14 @@ func (r *Reconciler) tellWithheld(req request, b kube.Binding, p plan.Permission
 func whyWithheld(b kube.Binding, p plan.Permission, named string) string {
 	resource := b.BindingSpec().Resource
 	if bindings.IsStaged(b) {
-		return fmt.Sprintf("%s is in another namespace and is not sent with this object, whose changes go out in waves: their content is kept in Secrets of namespace %s, "+
+		return fmt.Sprintf("%s is in another namespace and is not sent with this object, whose changes go out in waves: the content of its revisions is kept in Secrets of namespace %s, "+
 			"where others could read it. Give it its own policy, in its namespace.", named, resource.Namespace)
 	}
 	workload := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind)
 	note := fmt.Sprintf("%s is in another namespace and is not sent with this object: create a ReferenceGrant (%s) there that lets kind %s of group %q in namespace %s refer to it.",
 		named, attach.GrantKind().GroupVersion(), workload.Kind, workload.Group, resource.Namespace)
 	if p.Unserved {
-		note += " This hub does not know that kind: install its CustomResourceDefinition, of the Gateway API."
+		note += " This hub does not serve that kind, or its definition is being deleted: install the CustomResourceDefinition of the Gateway API."
 	}
 	return note
 }

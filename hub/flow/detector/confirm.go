@@ -25,16 +25,15 @@ import (
 // become active, each of its caches may be older than what the previous active hub wrote on the binding. In that case the error is
 // kube.CacheBehind.
 func (r *Reconciler) confirm(ctx context.Context, in *gathered, p plan.Plan) error {
+	var decisive []func(context.Context, *gathered) error
 	switch {
 	case in.binding == nil:
-		return nil
-	case !p.TakesAway(in.binding):
-		if p.Resumes(in.binding) { // thousands of bindings may be resumed at a time: only what decides that is read
-			return r.samePolicies(ctx, in)
-		}
-		return nil
+	case p.TakesAway(in.binding):
+		decisive = append(decisive, r.samePolicies, r.sameStrategies, r.sameNamespace, r.sameTemplate)
+	case p.Resumes(in.binding): // of thousands of bindings at a time, perhaps
+		decisive = append(decisive, r.samePolicies)
 	}
-	for _, same := range []func(context.Context, *gathered) error{r.samePolicies, r.sameStrategies, r.sameNamespace, r.sameTemplate} {
+	for _, same := range decisive {
 		if err := same(ctx, in); err != nil {
 			return err
 		}

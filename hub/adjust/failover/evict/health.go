@@ -53,7 +53,7 @@ func (d *Decision) byHealth(in *Input, cond *conditionBuilder) {
 		}
 		without := append(slices.Clone(failed), target.Name)
 		if !in.CouldPlaceWithout(without) {
-			cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, why+" It stays there: in every other cluster that has room for it, it has failed as well.")
+			cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, why+" It stays there: no other cluster that its policy allows has room for it, or it has failed in each of them as well.")
 			d.recheck(in.Now, in.Now.Add(askAgain))
 			continue
 		}

@@ -79,7 +79,7 @@ func (d *Decision) elsewhere(in *Input, cond *conditionBuilder, cluster string, 
 	if in.CouldPlaceWithout(d.without(cluster)) {
 		return true
 	}
-	cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, verdict.Why(cluster)+" The application stays, because no other cluster has room for it.")
+	cond.add(workv1alpha2.ReasonNowhereToGo, metav1.ConditionFalse, verdict.Why(cluster)+" The application stays, because no other cluster that may have it has room.")
 	d.recheck(in.Now, in.Now.Add(askAgain))
 	return false
 }

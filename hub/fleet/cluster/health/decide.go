@@ -229,7 +229,14 @@ func (in Input) deadline(memory Memory) (at time.Time, disconnected bool) {
 // accepted, and an agent that lost its line waits with the others until it is accepted again.
 func (in Input) reopenedBy(memory Memory, grace time.Duration) time.Time {
 	at := in.Line.Lost.Add(min(in.Options.LineGrace, grace))
-	if waits := in.Reconnected.Add(linesAtOnce); in.Reconnected.After(in.Line.Lost) && waits.After(at) && waits.Before(memory.Started.Add(disruption.MostStartGrace)) {
+	if !in.Reconnected.After(in.Line.Lost) {
+		return at
+	}
+	waits := in.Reconnected.Add(linesReopen)
+	if most := memory.Started.Add(disruption.MostStartGrace); waits.After(most) {
+		waits = most
+	}
+	if waits.After(at) {
 		return waits
 	}
 	return at

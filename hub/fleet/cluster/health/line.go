@@ -12,6 +12,9 @@ const (
 	// linesAtOnce is the time within which losses of lines count as simultaneous: the hub pings each agent at another moment, and gives up
 	// on each within ten seconds.
 	linesAtOnce = 10 * time.Second
+	// linesReopen is how long, after the last member that came back to a started hub, the others have to reopen lines
+	// that broke meanwhile.
+	linesReopen = 10 * time.Second
 	// lossWindow is how long a loss of a line is remembered. With tooManyLosses in that time the line is unstable.
 	lossWindow    = 10 * time.Minute
 	tooManyLosses = 5

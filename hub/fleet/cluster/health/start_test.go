@@ -187,6 +187,24 @@ func TestLinesThatBreakWhileOthersComeBack(t *testing.T) {
 	g.Expect(f.last).To(Equal(123), "later a lost line counts as soon as ever")
 }
 
+// TestABrokenLineIsAwaitedForFiveMinutesAtMost has members come back until the end of a start, and one lose its line shortly
+// before that.
+func TestABrokenLineIsAwaitedForFiveMinutesAtMost(t *testing.T) {
+	t.Parallel()
+	g, f := NewWithT(t), newFleet(299)
+	f.begin()
+	f.until(400, func(second int) {
+		if second < 300 {
+			f.line(second-1, "up")
+		}
+		if second == 294 {
+			f.line(0, "lost")
+		}
+	})
+	g.Expect(f.unknown).To(Equal(1))
+	g.Expect(f.first).To(Equal(300))
+}
+
 func TestAStartEndsAfterFiveMinutes(t *testing.T) {
 	t.Parallel()
 	g, f := NewWithT(t), newFleet(100)

@@ -21,7 +21,8 @@ type Permission struct {
 	// Ending are references to namespaces that are being deleted, where grants may be deleted before the objects that they are for. They
 	// are followed as far as before, until the objects are gone.
 	Ending []configv1alpha1.DependentObjectReference
-	// Unserved says that the hub does not serve the kind of grants. Then attached objects of other namespaces stay.
+	// Unserved says that the hub does not serve the kind of grants, or that its definition is being deleted, which deletes all grants.
+	// Then attached objects of other namespaces stay.
 	Unserved bool
 }
 

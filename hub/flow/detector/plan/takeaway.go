@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -42,8 +40,7 @@ func resumes(was *workv1alpha2.Suspension, is *policyv1alpha1.Suspension) bool {
 	case ptr.Deref(was.Dispatching, false):
 		return true
 	}
-	before, now := suspended(&was.Suspension), suspended(is)
-	return !slices.Equal(before, now) && !sets.New(now...).HasAll(before...)
+	return !sets.New(suspended(is)...).HasAll(suspended(&was.Suspension)...)
 }
 
 // suspended returns the clusters that a suspension names.
